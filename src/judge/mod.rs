@@ -1,0 +1,145 @@
+//! Judges: anything that gives a verdict on a case.
+//!
+//! Each kind lives in its own module with its own configuration type and a `build` that
+//! turns it into a [`Judge`]. A judge measures; it does not know its panel, its weight, or
+//! what other judges say. A failed measurement is a verdict with a status, never an error
+//! and never a score.
+
+pub mod command;
+pub mod http;
+pub mod human;
+pub mod llm;
+pub mod observe;
+pub mod replay;
+pub mod rule;
+pub mod script;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use crate::case::Case;
+use crate::provider::{CallContext, Client, EndpointError, ProviderError};
+use crate::verdict::{Fingerprint, Verdict};
+
+/// Gives a verdict on a case.
+pub trait Judge: fmt::Debug + Send + Sync {
+    /// The kind in configuration: `llm`, `rule`, `command`, ...
+    fn kind(&self) -> &'static str;
+
+    /// What makes this judge this judge.
+    fn fingerprint(&self) -> &Fingerprint;
+
+    /// How many samples make one vote; at least 1.
+    fn samples(&self) -> u32 {
+        1
+    }
+
+    /// The model behind it, as `provider/model`, where there is one.
+    fn model(&self) -> Option<&str> {
+        None
+    }
+
+    /// Judges one sample of one case. Dropping the future cancels the work.
+    fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict>;
+
+    /// What judging this case will take at most, without asking anyone.
+    fn plan(&self, _case: &Case) -> Plan {
+        Plan::default()
+    }
+
+    /// Whether the judge can be reached: a short answer for a person. `None` where there is
+    /// nothing to reach.
+    fn ping<'a>(
+        &'a self,
+        _context: &'a CallContext,
+    ) -> Option<BoxFuture<'a, Result<String, ProviderError>>> {
+        None
+    }
+}
+
+/// What one sample will take at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Requests to a model.
+    pub calls: u32,
+    /// Prompt tokens, estimated from bytes.
+    pub tokens_in: u64,
+    /// Completion tokens at most.
+    pub tokens_out: u64,
+    /// US dollars at most; `None` where calls are made and the model has no price.
+    pub cost_usd: Option<f64>,
+}
+
+/// What a judge is built with.
+#[derive(Clone, Debug)]
+pub struct BuildContext {
+    /// The folder that relative paths in the configuration start from.
+    pub base: PathBuf,
+    /// Sends requests to model servers.
+    pub client: Client,
+}
+
+impl BuildContext {
+    /// A context for a panel file in `base`.
+    #[must_use]
+    pub fn new(base: impl Into<PathBuf>, client: Client) -> Self {
+        Self { base: base.into(), client }
+    }
+
+    /// A path of the configuration, from where the configuration stands.
+    #[must_use]
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
+    }
+}
+
+/// Why a judge can't be seated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A key of the configuration holds something that can't work.
+    #[error("`{field}`: {reason}")]
+    Invalid {
+        /// The key.
+        field: String,
+        /// What was expected.
+        reason: String,
+    },
+    /// The model server can't be used as configured.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// A file that the configuration names can't be read.
+    #[error("failed to read `{path}` (named by `{field}`)")]
+    File {
+        /// The key.
+        field: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// This build lacks a feature.
+    #[error(
+        "`{field}` needs a build with the feature `{feature}`: `cargo install --features {feature}`"
+    )]
+    Feature {
+        /// The key.
+        field: String,
+        /// The cargo feature.
+        feature: &'static str,
+    },
+}
+
+impl BuildError {
+    /// A key of the configuration that can't work, and what was expected.
+    pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid { field: field.into(), reason: reason.into() }
+    }
+}
+
+/// A judge ready to be seated.
+pub type BoxedJudge = Arc<dyn Judge>;

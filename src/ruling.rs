@@ -1,0 +1,156 @@
+//! The ruling: what a panel says about one case.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::score::Score;
+use crate::verdict::{Status, Verdict};
+
+/// What the panel decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The score reaches the threshold, with a quorum and no veto.
+    Accept,
+    /// The score is below the threshold, or a required judge or criterion failed.
+    Reject,
+    /// Too few votes to say.
+    Undecided,
+}
+
+impl Decision {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why the panel decided so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reason {
+    /// The score stands against the threshold, and nothing else did.
+    Threshold,
+    /// A `required` judge's vote is below the threshold.
+    RequiredJudge {
+        /// Its name.
+        judge: String,
+    },
+    /// A `required` judge gave no vote, so it cannot be said to have passed.
+    RequiredJudgeMissing {
+        /// Its name.
+        judge: String,
+    },
+    /// A `required` criterion's median is below its pass mark.
+    RequiredCriterion {
+        /// The criterion's name.
+        criterion: String,
+    },
+    /// Fewer `ok` votes than the quorum.
+    NoQuorum,
+}
+
+/// One judge's vote: its samples folded into one score.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vote {
+    /// The judge.
+    pub judge: String,
+    /// The median of the judge's `ok` samples (the lower one of an even count); `None` when
+    /// it has none.
+    pub score: Option<Score>,
+    /// The status of a single sample, or of the first sample that is not `ok` when none is.
+    pub status: Status,
+    /// Its weight in the weighted aggregators.
+    pub weight: f64,
+    /// Whether it counts: a `report_only` judge is shown and never counted.
+    pub counted: bool,
+    /// Whether it may veto.
+    pub required: bool,
+    /// Samples asked for.
+    pub samples: u32,
+    /// Samples with status `ok`.
+    pub samples_ok: u32,
+    /// Largest minus smallest `ok` sample; `None` below two.
+    pub sample_spread: Option<f64>,
+}
+
+/// The panel's median on one criterion.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CriterionRuling {
+    /// The criterion.
+    pub name: String,
+    /// The lower median of the judges that scored it; `None` when none did.
+    pub score: Option<Score>,
+    /// The judges that scored it.
+    pub votes: u32,
+    /// Whether it passes: by the median against the strictest pass mark seen.
+    pub passed: Option<bool>,
+    /// Whether the output is rejected when it fails.
+    pub required: bool,
+}
+
+/// One thing the panel found, with the judges that said so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was said; of near-duplicates the first in the panel's order.
+    pub text: String,
+    /// Who said it, in the panel's order.
+    pub judges: Vec<String>,
+    /// The criterion it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<String>,
+    /// Judges that passed the criterion which this finding's judge failed, or the other way
+    /// round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradicted_by: Vec<String>,
+}
+
+/// What a panel says about one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The case.
+    pub case: String,
+    /// The panel's score by its aggregator, after mapping where a profile is in force;
+    /// `None` below the quorum.
+    pub score: Option<Score>,
+    /// The same over the votes as given.
+    pub raw_score: Option<Score>,
+    /// The mean of the mapped votes: the second part of the decision key.
+    pub tiebreak: Option<Score>,
+    /// Largest minus smallest counted vote; `None` below two votes.
+    pub spread: Option<f64>,
+    /// What is decided.
+    pub decision: Decision,
+    /// Why.
+    pub reason: Reason,
+    /// The score that an accepted output must reach.
+    pub threshold: f64,
+    /// True when fewer votes were used than declared.
+    pub degraded: bool,
+    /// Counted votes with a score.
+    pub votes_used: u32,
+    /// Counted seats.
+    pub votes_declared: u32,
+    /// The least `votes_used` for a decision.
+    pub quorum: u32,
+    /// Medians by criterion, in the rubric's order.
+    pub criteria: Vec<CriterionRuling>,
+    /// What the judges found, merged.
+    pub feedback: Vec<Finding>,
+    /// Each judge's vote, in the panel's order.
+    pub votes: Vec<Vote>,
+    /// Each judge's verdicts, in the panel's order, then by sample.
+    pub verdicts: Vec<Verdict>,
+}
