@@ -125,6 +125,10 @@ pub struct Ruling {
     /// The panel's score by its aggregator, after mapping where a profile is in force;
     /// `None` below the quorum.
     pub score: Option<Score>,
+    /// The least and the greatest score that the full panel could have given, where a
+    /// sequential panel left votes out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_bounds: Option<(Score, Score)>,
     /// The same over the votes as given.
     pub raw_score: Option<Score>,
     /// The mean of the mapped votes: the second part of the decision key.

@@ -1,1 +1,14 @@
 //! command.
+/// Stand-in until merged.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSpec {}
+impl CommandSpec {
+    /// Builds.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn build(&self, _: &super::BuildContext) -> Result<super::BoxedJudge, super::BuildError> {
+        Err(super::BuildError::invalid("kind", "not merged"))
+    }
+}

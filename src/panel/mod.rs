@@ -1,1 +1,227 @@
-//! panel.
+//! Panels: judges seated together, their votes and the ruling.
+//!
+//! A panel asks all its judges at once (or one after the other, when `sequential`), gives
+//! each a deadline, and never lets one judge's fault become another's: a panic, a hang or an
+//! outage is that judge's verdict.
+
+pub mod decide;
+mod feedback;
+mod seat;
+mod sequential;
+pub mod spec;
+pub mod vote;
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::time::Instant;
+
+pub use self::decide::{Rules, SeatRules};
+pub use self::seat::Seat;
+pub use self::spec::PanelSpec;
+use self::vote::Settings;
+use crate::case::Case;
+use crate::config::{ConfigError, read_value};
+use crate::judge::{BuildContext, BuildError};
+use crate::provider::CallContext;
+use crate::ruling::Ruling;
+use crate::verdict::{Fingerprint, Verdict};
+
+/// Judges seated together.
+#[derive(Debug)]
+pub struct Panel {
+    /// Its name in reports.
+    pub name: String,
+    /// The judges, in the order of the configuration.
+    pub seats: Vec<Seat>,
+    /// How their verdicts become a ruling.
+    pub rules: Rules,
+    /// Whether judges are asked one after the other.
+    pub sequential: bool,
+    /// The limit for all judges of one case together.
+    pub timeout: Option<Duration>,
+}
+
+/// Why a panel can't be seated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PanelError {
+    /// The configuration is not right.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A judge can't be built.
+    #[error("judge `{judge}`")]
+    Judge {
+        /// Its name.
+        judge: String,
+        /// Why.
+        #[source]
+        source: BuildError,
+    },
+}
+
+impl PanelSpec {
+    /// Reads a panel file.
+    ///
+    /// # Errors
+    /// When it can't be read or is not a panel.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        Self::from_value(read_value(path)?)
+            .map_err(|problem| ConfigError::Invalid { path: path.to_owned(), problem })
+    }
+}
+
+impl Panel {
+    /// Seats the judges of a configuration.
+    ///
+    /// # Errors
+    /// When a judge can't be built: a missing key, a bad pattern, a program that is not there.
+    pub fn seat(spec: &PanelSpec, context: &BuildContext) -> Result<Self, PanelError> {
+        let seats = spec
+            .judge
+            .iter()
+            .map(|judge| {
+                let built = judge.judge.build(context).map_err(|source| PanelError::Judge {
+                    judge: judge.seat.name.clone(),
+                    source,
+                })?;
+                Ok(Seat::new(&judge.seat, built))
+            })
+            .collect::<Result<Vec<_>, PanelError>>()?;
+        let rules = Rules {
+            seats: seats.iter().map(Seat::rules).collect(),
+            settings: Settings {
+                aggregate: spec.aggregate,
+                midpoint: spec.midpoint,
+                trim: spec.trim,
+                threshold: spec.threshold,
+            },
+            threshold: spec.threshold,
+            quorum: spec.quorum(),
+        };
+        Ok(Self {
+            name: spec.name.clone(),
+            seats,
+            rules,
+            sequential: spec.sequential,
+            timeout: spec.timeout.map(Duration::from_secs_f64),
+        })
+    }
+
+    /// Asks for every sample again `times` times over: how much of a score is noise.
+    pub fn repeat(&mut self, times: u32) {
+        for (seat, rules) in self.seats.iter_mut().zip(&mut self.rules.seats) {
+            seat.samples = seat.samples.saturating_mul(times.max(1));
+            rules.samples = seat.samples;
+        }
+    }
+
+    /// Replaces the threshold of the configuration.
+    pub fn set_threshold(&mut self, threshold: f64) {
+        self.rules.threshold = threshold;
+        self.rules.settings.threshold = threshold;
+    }
+
+    /// What makes this panel this panel: its judges and its rules.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        let seats: Vec<_> = self
+            .seats
+            .iter()
+            .map(|seat| {
+                serde_json::json!({
+                    "name": seat.name, "judge": seat.judge.fingerprint(), "weight": seat.weight,
+                    "required": seat.required, "report_only": seat.report_only,
+                    "invert": seat.invert, "samples": seat.samples,
+                })
+            })
+            .collect();
+        let settings = &self.rules.settings;
+        Fingerprint::of(
+            "panel",
+            &serde_json::json!({
+                "seats": seats, "aggregate": settings.aggregate, "midpoint": settings.midpoint,
+                "trim": settings.trim, "threshold": self.rules.threshold,
+                "quorum": self.rules.quorum, "sequential": self.sequential,
+            }),
+        )
+    }
+
+    /// What a reader of the results should know: judges of one model family.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut families: Vec<(String, Vec<&str>)> = Vec::new();
+        for seat in self.seats.iter().filter(|seat| !seat.report_only) {
+            let Some(family) = seat.judge.model().map(family) else { continue };
+            match families.iter_mut().find(|(known, _)| *known == family) {
+                Some((_, names)) => names.push(&seat.name),
+                None => families.push((family, vec![&seat.name])),
+            }
+        }
+        families
+            .into_iter()
+            .filter(|(_, names)| names.len() > 1)
+            .map(|(family, names)| {
+                format!(
+                    "{} share the model family `{family}`: judges of one family err together, so their votes count for less than their number",
+                    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+                )
+            })
+            .collect()
+    }
+
+    /// Judges a case: every judge, every sample, one ruling.
+    pub async fn judge(&self, case: &Case, context: &CallContext) -> Ruling {
+        self.judge_with(case, context, Vec::new(), &mut |_| {}).await
+    }
+
+    /// As [`Panel::judge`], with verdicts that are known already (they are not asked for
+    /// again) and a listener that is told each new verdict as soon as it is there.
+    pub async fn judge_with(
+        &self,
+        case: &Case,
+        context: &CallContext,
+        known: Vec<Verdict>,
+        on_verdict: &mut (dyn FnMut(&Verdict) + Send),
+    ) -> Ruling {
+        let mut context = context.clone();
+        if let Some(timeout) = self.timeout {
+            context.deadline = context.deadline.min(Instant::now() + timeout);
+        }
+        if self.sequential {
+            return sequential::judge(self, case, &context, known, on_verdict).await;
+        }
+        let mut verdicts = known;
+        let mut open = FuturesUnordered::new();
+        for seat in &self.seats {
+            for sample in seat.open_samples(&verdicts) {
+                open.push(seat.judge(case, &context, sample));
+            }
+        }
+        while let Some(verdict) = open.next().await {
+            on_verdict(&verdict);
+            verdicts.push(verdict);
+        }
+        self.rules.rule(&case.id, verdicts)
+    }
+}
+
+/// The family of a model written as `provider/model`: the leading letters of its own name,
+/// such as `gpt` of `openai/gpt-4.1-mini` and `qwen` of `openai/Qwen2.5-Coder`.
+#[must_use]
+pub fn family(model: &str) -> String {
+    let own = model.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(model);
+    let own = match own.chars().next() {
+        // `ollama/llama3:8b`: the part after the colon is a size, the name stands before it.
+        Some(first) if first.is_ascii_digit() => model.rsplit(['/', ':']).nth(1).unwrap_or(own),
+        _ => own,
+    };
+    let family: String =
+        own.chars().take_while(|c| c.is_alphabetic()).collect::<String>().to_lowercase();
+    if family.is_empty() { own.to_lowercase() } else { family }
+}
+
+#[cfg(test)]
+mod tests;

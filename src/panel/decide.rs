@@ -1,0 +1,241 @@
+//! From verdicts to a ruling.
+//!
+//! A pure function of the panel's rules and the verdicts, so that rulings can be made anew
+//! from stored verdicts, under other rules, and in any order of answers.
+
+use std::collections::BTreeMap;
+
+use super::feedback;
+use super::vote::{self, Settings};
+use crate::ruling::{CriterionRuling, Decision, Reason, Ruling, Vote};
+use crate::score::Score;
+use crate::verdict::{Status, Verdict};
+
+/// What the panel knows of one seat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeatRules {
+    /// The judge's name.
+    pub name: String,
+    /// The weight of its vote.
+    pub weight: f64,
+    /// Whether a vote below the threshold rejects.
+    pub required: bool,
+    /// Whether it is shown and not counted.
+    pub report_only: bool,
+    /// Samples that make one vote.
+    pub samples: u32,
+}
+
+/// How a panel turns verdicts into a ruling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// The seats, in the panel's order.
+    pub seats: Vec<SeatRules>,
+    /// The aggregator.
+    pub settings: Settings,
+    /// The score that an accepted output must reach.
+    pub threshold: f64,
+    /// The least number of counted votes for a decision.
+    pub quorum: u32,
+}
+
+/// What the votes alone say, before criteria and feedback.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) score: Option<Score>,
+    pub(super) tiebreak: Option<Score>,
+    pub(super) decision: Decision,
+    pub(super) reason: Reason,
+}
+
+impl Rules {
+    /// Counted seats.
+    #[must_use]
+    pub fn declared(&self) -> u32 {
+        self.seats.iter().filter(|seat| !seat.report_only).count() as u32
+    }
+
+    /// The ruling on a case from the verdicts of its judges, given in any order.
+    ///
+    /// Verdicts of judges that have no seat are kept and not counted.
+    #[must_use]
+    pub fn rule(&self, case: &str, mut verdicts: Vec<Verdict>) -> Ruling {
+        self.sort(&mut verdicts);
+        let votes: Vec<Vote> = self.seats.iter().map(|seat| fold(seat, &verdicts)).collect();
+        let counted: Vec<Option<Score>> = votes.iter().map(|vote| vote.score).collect();
+        let criteria = self.criteria(&verdicts);
+        let mut outcome = self.outcome(&counted);
+        if outcome.decision == Decision::Accept
+            && let Some(failed) = criteria.iter().find(|c| c.required && c.passed == Some(false))
+        {
+            outcome.decision = Decision::Reject;
+            outcome.reason = Reason::RequiredCriterion { criterion: failed.name.clone() };
+        }
+        let used: Vec<Score> =
+            votes.iter().filter(|vote| vote.counted).filter_map(|vote| vote.score).collect();
+        let declared = self.declared();
+        // A vote that the decision did not need was not lost.
+        let missing = votes
+            .iter()
+            .any(|vote| vote.counted && vote.score.is_none() && !not_needed(vote, &verdicts));
+        Ruling {
+            case: case.to_owned(),
+            score: outcome.score,
+            score_bounds: None,
+            raw_score: outcome.score,
+            tiebreak: outcome.tiebreak,
+            spread: spread(&used),
+            decision: outcome.decision,
+            reason: outcome.reason,
+            threshold: self.threshold,
+            degraded: missing,
+            votes_used: used.len() as u32,
+            votes_declared: declared,
+            quorum: self.quorum,
+            criteria,
+            feedback: feedback::merge(&self.seats, &verdicts),
+            votes,
+            verdicts,
+        }
+    }
+
+    /// The decision from one score a seat, in the panel's order. Monotone: with the same
+    /// votes present, raising one never turns an accept into a reject.
+    pub(super) fn outcome(&self, votes: &[Option<Score>]) -> Outcome {
+        let seats = || self.seats.iter().zip(votes).filter(|(seat, _)| !seat.report_only);
+        let counted: Vec<(Score, f64)> =
+            seats().filter_map(|(seat, vote)| Some(((*vote)?, seat.weight))).collect();
+        if (counted.len() as u32) < self.quorum {
+            return Outcome {
+                score: None,
+                tiebreak: None,
+                decision: Decision::Undecided,
+                reason: Reason::NoQuorum,
+            };
+        }
+        let score = vote::aggregate(&counted, &self.settings);
+        // Sorted by the aggregator's rule: the mean must not depend on the order either.
+        let mut sorted = counted;
+        sorted.sort_by(|a, b| a.0.cmp(&b.0));
+        let tiebreak = vote::mean(sorted.iter().map(|(score, _)| (*score, 1.0)));
+        let outcome = |decision, reason| Outcome { score, tiebreak, decision, reason };
+        let below = |score: Score| score.get() < self.threshold;
+        for (seat, vote) in seats().filter(|(seat, _)| seat.required) {
+            if vote.is_some_and(below) {
+                let judge = seat.name.clone();
+                return outcome(Decision::Reject, Reason::RequiredJudge { judge });
+            }
+        }
+        let reached = score.is_some_and(|score| match self.settings.aggregate {
+            vote::Aggregate::Majority => score.get() > 0.5,
+            _ => !below(score),
+        });
+        if !reached {
+            return outcome(Decision::Reject, Reason::Threshold);
+        }
+        let missing = seats().find(|(seat, vote)| seat.required && vote.is_none());
+        match missing {
+            Some((seat, _)) => outcome(
+                Decision::Undecided,
+                Reason::RequiredJudgeMissing { judge: seat.name.clone() },
+            ),
+            None => outcome(Decision::Accept, Reason::Threshold),
+        }
+    }
+
+    /// Puts verdicts into the panel's order, then by sample.
+    pub(super) fn sort(&self, verdicts: &mut [Verdict]) {
+        let place: BTreeMap<&str, usize> =
+            self.seats.iter().enumerate().map(|(i, seat)| (seat.name.as_str(), i)).collect();
+        let place = |verdict: &Verdict| place.get(verdict.judge.as_str()).copied();
+        verdicts.sort_by(|a, b| {
+            let key = |v: &Verdict| (place(v).unwrap_or(usize::MAX), v.sample);
+            key(a).cmp(&key(b)).then_with(|| a.judge.cmp(&b.judge))
+        });
+    }
+
+    /// Medians by criterion, in the order in which the panel's judges first name them.
+    fn criteria(&self, verdicts: &[Verdict]) -> Vec<CriterionRuling> {
+        let mut order: Vec<&str> = Vec::new();
+        let mut scores: BTreeMap<&str, BTreeMap<&str, Vec<Score>>> = BTreeMap::new();
+        let mut marks: BTreeMap<&str, (bool, Vec<bool>)> = BTreeMap::new();
+        for verdict in verdicts.iter().filter(|v| v.status == Status::Ok && self.counts(&v.judge)) {
+            for criterion in &verdict.criteria {
+                let name = criterion.name.as_str();
+                if !order.contains(&name) {
+                    order.push(name);
+                }
+                let mark = marks.entry(name).or_default();
+                mark.0 |= criterion.required;
+                mark.1.extend(criterion.passed);
+                if let Some(score) = criterion.score {
+                    let of_judge = scores.entry(name).or_default();
+                    of_judge.entry(&verdict.judge).or_default().push(score);
+                }
+            }
+        }
+        let rulings = order.into_iter().map(|name| {
+            // A judge has one vote on a criterion however often it was sampled.
+            let votes: Vec<Score> = scores
+                .get(name)
+                .into_iter()
+                .flat_map(BTreeMap::values)
+                .filter_map(|samples| vote::lower_median(samples))
+                .collect();
+            let (required, passed) = marks.remove(name).unwrap_or_default();
+            // Judges may have different pass marks: more than half of them must pass it.
+            let passing = passed.iter().filter(|passed| **passed).count();
+            CriterionRuling {
+                name: name.to_owned(),
+                score: vote::lower_median(&votes),
+                votes: votes.len() as u32,
+                passed: (!passed.is_empty()).then_some(2 * passing > passed.len()),
+                required,
+            }
+        });
+        rulings.collect()
+    }
+
+    fn counts(&self, judge: &str) -> bool {
+        self.seats.iter().any(|seat| seat.name == judge && !seat.report_only)
+    }
+}
+
+/// One judge's samples as one vote.
+fn fold(seat: &SeatRules, verdicts: &[Verdict]) -> Vote {
+    let mine: Vec<&Verdict> = verdicts.iter().filter(|v| v.judge == seat.name).collect();
+    let scores: Vec<Score> =
+        mine.iter().filter(|v| v.status == Status::Ok).filter_map(|v| v.score).collect();
+    let status = match mine.iter().find(|v| v.status == Status::Ok) {
+        Some(_) => Status::Ok,
+        None => mine.first().map_or(Status::Cancelled, |v| v.status),
+    };
+    Vote {
+        judge: seat.name.clone(),
+        score: vote::lower_median(&scores),
+        status,
+        weight: seat.weight,
+        counted: !seat.report_only,
+        required: seat.required,
+        samples: seat.samples,
+        samples_ok: scores.len() as u32,
+        sample_spread: spread(&scores),
+    }
+}
+
+/// The note on a verdict that was not asked for because the decision was settled.
+pub(super) const NOT_NEEDED: &str = "not_needed";
+
+fn not_needed(vote: &Vote, verdicts: &[Verdict]) -> bool {
+    verdicts.iter().any(|v| v.judge == vote.judge && v.notes.contains_key(NOT_NEEDED))
+}
+
+/// Largest minus smallest; `None` below two.
+fn spread(scores: &[Score]) -> Option<f64> {
+    let (low, high) = (scores.iter().min()?, scores.iter().max()?);
+    (scores.len() > 1).then(|| high.get() - low.get())
+}
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

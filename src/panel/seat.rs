@@ -1,0 +1,132 @@
+//! A seat: one judge on a panel, with its deadline and its place in the vote.
+//!
+//! The seat stands between a judge and the panel. Whatever the judge does (panic, hang,
+//! answer without a name), what the panel gets is a verdict.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::time::Instant;
+
+use super::decide::SeatRules;
+use super::spec::SeatKeys;
+use crate::case::Case;
+use crate::judge::BoxedJudge;
+use crate::provider::CallContext;
+use crate::verdict::{Status, Verdict};
+
+/// The time for one verdict where the configuration names none.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a judge that does not keep its own deadline is waited for beyond it: long enough
+/// for a judge to report a time-out in its own words, with what it spent.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// One judge on a panel.
+#[derive(Debug)]
+pub struct Seat {
+    /// The judge's name in votes and reports.
+    pub name: String,
+    /// The judge.
+    pub judge: BoxedJudge,
+    /// The weight of its vote.
+    pub weight: f64,
+    /// Whether a vote below the threshold rejects.
+    pub required: bool,
+    /// Whether its vote is shown and not counted.
+    pub report_only: bool,
+    /// Whether its vote is 1 minus its score.
+    pub invert: bool,
+    /// Samples that make one vote.
+    pub samples: u32,
+    /// The time for one verdict.
+    pub timeout: Duration,
+}
+
+impl Seat {
+    /// Seats a judge.
+    #[must_use]
+    pub fn new(keys: &SeatKeys, judge: BoxedJudge) -> Self {
+        Self {
+            name: keys.name.clone(),
+            samples: judge.samples().max(1),
+            judge,
+            weight: keys.weight,
+            required: keys.required,
+            report_only: keys.report_only,
+            invert: keys.invert,
+            timeout: keys.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64),
+        }
+    }
+
+    /// What the vote needs to know of the seat.
+    #[must_use]
+    pub fn rules(&self) -> SeatRules {
+        SeatRules {
+            name: self.name.clone(),
+            weight: self.weight,
+            required: self.required,
+            report_only: self.report_only,
+            samples: self.samples,
+        }
+    }
+
+    /// The samples that none of these verdicts is of.
+    pub(super) fn open_samples(&self, verdicts: &[Verdict]) -> Vec<u32> {
+        let have =
+            |sample: u32| verdicts.iter().any(|v| v.sample == sample && v.judge == self.name);
+        (0..self.samples).filter(|sample| !have(*sample)).collect()
+    }
+
+    /// Judges one sample of a case.
+    pub async fn judge(&self, case: &Case, context: &CallContext, sample: u32) -> Verdict {
+        let started = Instant::now();
+        let deadline = context.deadline.min(started + self.timeout);
+        let context = CallContext { sample, deadline, ..context.clone() };
+        let work = AssertUnwindSafe(self.judge.judge(case, &context)).catch_unwind();
+        let verdict = tokio::select! {
+            biased;
+            outcome = work => outcome.unwrap_or_else(|panic| {
+                Verdict::failed(Status::Internal, format!("the judge panicked: {}", words(&*panic)))
+            }),
+            () = context.cancel.cancelled() => {
+                Verdict::failed(Status::Cancelled, "stopped before the judge had answered")
+            }
+            () = tokio::time::sleep_until(deadline + GRACE) => Verdict::failed(
+                Status::Timeout,
+                format!("no verdict within {} s", (deadline - started).as_secs_f64()),
+            ),
+        };
+        self.seal(verdict, sample, started.elapsed())
+    }
+
+    /// Puts the seat's name on a verdict, and holds a judge to the rules of verdicts.
+    fn seal(&self, mut verdict: Verdict, sample: u32, elapsed: Duration) -> Verdict {
+        verdict.judge.clone_from(&self.name);
+        verdict.fingerprint = self.judge.fingerprint().clone();
+        verdict.sample = sample;
+        if verdict.latency_ms == 0 {
+            verdict.latency_ms = elapsed.as_millis() as u64;
+        }
+        match (verdict.status, verdict.score) {
+            (Status::Ok, None) => {
+                verdict.status = Status::Internal;
+                verdict.detail = Some("the judge said `ok` and gave no score".into());
+            }
+            (Status::Ok, Some(score)) if self.invert => verdict.score = Some(score.inverted()),
+            (Status::Ok, Some(_)) => {}
+            (_, _) => verdict.score = None,
+        }
+        verdict
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".into())
+}
