@@ -1,1 +1,315 @@
-//! store.
+//! The store: runs, cases, replies, verdicts and rulings in one file.
+//!
+//! Everything that was paid for is kept as it came, so that reading, voting and calibrating
+//! can be done again without asking anyone. What is on disk survives the death of the
+//! process at any moment.
+
+mod replies;
+mod sqlite;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub use self::replies::Replies;
+use self::sqlite::Database;
+pub use self::writer::Writer;
+use crate::case::Case;
+use crate::ruling::Ruling;
+use crate::verdict::Verdict;
+
+/// Where the store is, when nothing else is said.
+pub const DEFAULT_PATH: &str = ".venire/store.db";
+
+/// What can go wrong with the store.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder for the file can't be made.
+    #[error("failed to make the folder of `{path}`: {message}")]
+    Folder {
+        /// The store's file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The file is not there.
+    #[error(
+        "there is no store at `{path}`: `venire run` makes one, or name another with `--store`"
+    )]
+    Missing {
+        /// The file looked for.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error("`{path}` has the format version {found}: this program reads up to {supported}")]
+    Version {
+        /// The store's file.
+        path: PathBuf,
+        /// The version in the file.
+        found: i64,
+        /// The newest version understood.
+        supported: i64,
+    },
+    /// The database refused.
+    #[error("the store refused: {message}")]
+    Database {
+        /// In its own words.
+        message: String,
+    },
+    /// A row does not hold what it should.
+    #[error("a stored {what} can't be read: {message}")]
+    Corrupt {
+        /// Verdict, ruling, case or reply.
+        what: &'static str,
+        /// Why.
+        message: String,
+    },
+    /// The writer has ended, after a fault that it reported.
+    #[error("the store's writer has ended: {message}")]
+    Ended {
+        /// The fault that ended it.
+        message: String,
+    },
+    /// No run has this id.
+    #[error("no run `{id}` in `{path}`: `venire list runs` shows them")]
+    NoSuchRun {
+        /// The id looked for.
+        id: String,
+        /// The store's file.
+        path: PathBuf,
+    },
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Being judged, or its process died.
+    Running,
+    /// Stopped before its end; can be resumed.
+    Interrupted,
+    /// Every case has a ruling.
+    Finished,
+}
+
+impl RunState {
+    /// The name in the store and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Finished => "finished",
+        }
+    }
+
+    fn from_name(name: &str) -> Self {
+        match name {
+            "finished" => Self::Finished,
+            "interrupted" => Self::Interrupted,
+            _ => Self::Running,
+        }
+    }
+}
+
+/// A run as the store knows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunRecord {
+    /// Its number in this store.
+    #[serde(skip)]
+    pub number: i64,
+    /// Its id.
+    pub id: String,
+    /// When it was started, in UTC by RFC 3339.
+    pub created: String,
+    /// How far it has come.
+    pub state: RunState,
+    /// The panel's name.
+    pub panel_name: String,
+    /// What the panel was, exactly.
+    pub panel_fingerprint: String,
+    /// The panel's configuration, as JSON.
+    #[serde(skip)]
+    pub panel: String,
+    /// The data set, as it was named.
+    pub data: String,
+    /// The data set's content.
+    pub data_hash: String,
+    /// Options that shape the run, as JSON.
+    #[serde(skip)]
+    pub options: String,
+    /// The summary, as JSON, once the run has ended or was interrupted.
+    #[serde(skip)]
+    pub summary: Option<String>,
+}
+
+/// A store for reading; [`Store::writer`] starts the one that writes.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    database: Database,
+}
+
+impl Store {
+    /// Opens a store, making the file where it is not there.
+    ///
+    /// # Errors
+    /// When the file can't be made, opened, or is of a newer version.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|error| StoreError::Folder {
+                path: path.to_owned(),
+                message: error.to_string(),
+            })?;
+        }
+        Ok(Self { path: path.to_owned(), database: Database::create(path)? })
+    }
+
+    /// Opens a store that must be there.
+    ///
+    /// # Errors
+    /// When the file is not there, can't be opened, or is of a newer version.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.is_file() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        Self::create(path)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Starts the thread that writes; it ends when its last handle is dropped.
+    ///
+    /// # Errors
+    /// When the file can't be opened for writing.
+    pub fn writer(&self) -> Result<Writer, StoreError> {
+        Writer::start(Database::create(&self.path)?)
+    }
+
+    /// The store's replies, for a run: kept through `writer`. With a `scope`, only replies
+    /// recorded under the same scope are found (`--no-cache`).
+    ///
+    /// # Errors
+    /// When the file can't be opened for reading.
+    pub fn replies(&self, writer: &Writer, scope: Option<&str>) -> Result<Replies, StoreError> {
+        Ok(Replies::new(Database::read(&self.path)?, writer.clone(), scope))
+    }
+
+    /// Adds a run and gives its number.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn add_run(&mut self, run: &RunRecord) -> Result<i64, StoreError> {
+        self.database.insert_run(run)
+    }
+
+    /// All runs, the newest first.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn runs(&self) -> Result<Vec<RunRecord>, StoreError> {
+        self.database.runs()
+    }
+
+    /// The run with this id, or with an id that starts so when only one does; `latest` is
+    /// the newest.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
+        let mut runs = self.runs()?;
+        if id == "latest" && !runs.is_empty() {
+            return Ok(runs.swap_remove(0));
+        }
+        let exact = runs.iter().position(|run| run.id == id);
+        let starting = || {
+            let mut matching = (0..runs.len()).filter(|i| runs[*i].id.starts_with(id));
+            matching.next().filter(|_| matching.next().is_none() && !id.is_empty())
+        };
+        match exact.or_else(starting) {
+            Some(at) => Ok(runs.swap_remove(at)),
+            None => Err(StoreError::NoSuchRun { id: id.to_owned(), path: self.path.clone() }),
+        }
+    }
+
+    /// A case of a run.
+    ///
+    /// # Errors
+    /// When the store refuses or the row can't be read.
+    pub fn case(&self, run: i64, position: u64) -> Result<Option<Case>, StoreError> {
+        let Some((_, body)) = self.database.case(run, position)? else { return Ok(None) };
+        parse("case", &body).map(Some)
+    }
+
+    /// The verdicts on a case, by seat and sample.
+    ///
+    /// # Errors
+    /// When the store refuses or a row can't be read.
+    pub fn verdicts(&self, run: i64, position: u64) -> Result<Vec<Verdict>, StoreError> {
+        let bodies = self.database.verdicts(run, position)?;
+        bodies.iter().map(|body| parse("verdict", body)).collect()
+    }
+
+    /// The ruling on a case, its verdicts included; `None` before it has one.
+    ///
+    /// # Errors
+    /// When the store refuses or a row can't be read.
+    pub fn ruling(&self, run: i64, position: u64) -> Result<Option<Ruling>, StoreError> {
+        let Some(body) = self.database.ruling(run, position)? else { return Ok(None) };
+        let mut ruling: Ruling = parse("ruling", &body)?;
+        ruling.verdicts = self.verdicts(run, position)?;
+        Ok(Some(ruling))
+    }
+
+    /// Calls `each` with the position and id of every case of a run, in the data's order.
+    ///
+    /// # Errors
+    /// When the store refuses, or `each` does.
+    pub fn each_case(
+        &self,
+        run: i64,
+        each: impl FnMut(u64, String) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.database.each_case(run, each)
+    }
+
+    /// How many replies are kept, and their bytes.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn reply_statistics(&self) -> Result<(u64, u64), StoreError> {
+        self.database.reply_statistics()
+    }
+
+    /// Forgets the replies kept before a time (seconds since 1970), and says how many.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn delete_replies(&self, before: i64) -> Result<u64, StoreError> {
+        let deleted = self.database.delete_replies(before)?;
+        self.database.vacuum()?;
+        Ok(deleted)
+    }
+
+    /// Forgets a run with its cases, verdicts and rulings; replies stay.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn delete_run(&self, number: i64) -> Result<(), StoreError> {
+        self.database.delete_run(number)
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(what: &'static str, body: &str) -> Result<T, StoreError> {
+    serde_json::from_str(body)
+        .map_err(|error| StoreError::Corrupt { what, message: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests;

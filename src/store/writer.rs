@@ -1,0 +1,177 @@
+//! The one writer: a thread that owns the writing connection and commits in batches.
+//!
+//! Handles send rows through a bounded channel, so a slow disk slows the judges down instead
+//! of filling memory. Whatever piled up while the last batch was committed is the next
+//! batch: the busier the run, the larger the batches. The thread ends when the last handle
+//! is dropped, after writing what it was sent.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::sqlite::{Database, Row};
+use super::{RunState, StoreError};
+use crate::case::Case;
+use crate::ruling::Ruling;
+use crate::verdict::Verdict;
+
+/// Rows waiting for the writer at most.
+const QUEUE: usize = 4096;
+/// Rows in one transaction at most: bounds how long readers of other processes wait.
+const BATCH: usize = 1024;
+
+struct Request {
+    row: Option<Row>,
+    /// Told when the row is on disk.
+    done: Option<oneshot::Sender<Result<(), StoreError>>>,
+}
+
+/// A handle on the writer. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    sender: mpsc::Sender<Request>,
+    failure: Arc<OnceLock<StoreError>>,
+}
+
+impl Writer {
+    pub(super) fn start(mut database: Database) -> Result<Self, StoreError> {
+        let (sender, mut receiver) = mpsc::channel::<Request>(QUEUE);
+        let failure = Arc::new(OnceLock::new());
+        let failed = failure.clone();
+        let run = move || {
+            let mut rows = Vec::new();
+            let mut waiting = Vec::new();
+            while let Some(first) = receiver.blocking_recv() {
+                let mut next = Some(first);
+                while let Some(request) = next {
+                    rows.extend(request.row);
+                    waiting.extend(request.done);
+                    next = if rows.len() < BATCH { receiver.try_recv().ok() } else { None };
+                }
+                let outcome = match failed.get() {
+                    // After a fault nothing later is written: a run with holes in the middle
+                    // would look finished where it is not.
+                    Some(error) => Err(StoreError::clone(error)),
+                    None if rows.is_empty() => Ok(()),
+                    None => database.write(&rows),
+                };
+                if let Err(error) = &outcome {
+                    let _ = failed.set(error.clone());
+                }
+                rows.clear();
+                for done in waiting.drain(..) {
+                    let _ = done.send(outcome.clone());
+                }
+            }
+        };
+        std::thread::Builder::new().name("store-writer".into()).spawn(run).map_err(|error| {
+            StoreError::Database { message: format!("failed to start the writer: {error}") }
+        })?;
+        Ok(Self { sender, failure })
+    }
+
+    /// The fault that ended writing, if there was one.
+    #[must_use]
+    pub fn failure(&self) -> Option<&StoreError> {
+        self.failure.get()
+    }
+
+    /// Writes a case. It is on disk after the next [`Writer::flush`].
+    ///
+    /// # Errors
+    /// When the writer has ended.
+    pub async fn case(&self, run: i64, position: u64, case: &Case) -> Result<(), StoreError> {
+        let body = text("case", case)?;
+        self.send(Row::Case { run, position, id: case.id.clone(), body }).await
+    }
+
+    /// Writes a verdict of the seat number `seat`.
+    ///
+    /// # Errors
+    /// When the writer has ended.
+    pub async fn verdict(
+        &self,
+        run: i64,
+        position: u64,
+        seat: u32,
+        verdict: &Verdict,
+    ) -> Result<(), StoreError> {
+        let row = Row::Verdict {
+            run,
+            position,
+            seat,
+            sample: verdict.sample,
+            status: verdict.status.name(),
+            score: verdict.score.map(crate::score::Score::get),
+            body: text("verdict", verdict)?,
+        };
+        self.send(row).await
+    }
+
+    /// Writes a ruling; its verdicts are rows of their own.
+    ///
+    /// # Errors
+    /// When the writer has ended.
+    pub async fn ruling(&self, run: i64, position: u64, ruling: &Ruling) -> Result<(), StoreError> {
+        let body = text("ruling", &Ruling { verdicts: Vec::new(), ..ruling.clone() })?;
+        let (decision, score) =
+            (ruling.decision.name(), ruling.score.map(crate::score::Score::get));
+        self.send(Row::Ruling { run, position, decision, score, body }).await
+    }
+
+    /// Keeps a reply; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub async fn reply(&self, key: [u8; 32], body: String) -> Result<(), StoreError> {
+        self.send_and_wait(Some(Row::Reply { key, body })).await
+    }
+
+    /// Says how far a run has come.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    pub async fn run_state(
+        &self,
+        run: i64,
+        state: RunState,
+        summary: Option<String>,
+    ) -> Result<(), StoreError> {
+        self.send_and_wait(Some(Row::RunState { run, state, summary })).await
+    }
+
+    /// Returns when everything sent before is on disk.
+    ///
+    /// # Errors
+    /// When something could not be written.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        self.send_and_wait(None).await
+    }
+
+    async fn send(&self, row: Row) -> Result<(), StoreError> {
+        if let Some(error) = self.failure() {
+            return Err(error.clone());
+        }
+        self.request(Request { row: Some(row), done: None }).await
+    }
+
+    async fn send_and_wait(&self, row: Option<Row>) -> Result<(), StoreError> {
+        let (done, outcome) = oneshot::channel();
+        self.request(Request { row, done: Some(done) }).await?;
+        outcome.await.unwrap_or_else(|_| Err(self.ended()))
+    }
+
+    async fn request(&self, request: Request) -> Result<(), StoreError> {
+        self.sender.send(request).await.map_err(|_| self.ended())
+    }
+
+    fn ended(&self) -> StoreError {
+        let message = self.failure().map_or_else(|| "it stopped".into(), ToString::to_string);
+        StoreError::Ended { message }
+    }
+}
+
+fn text<T: serde::Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value)
+        .map_err(|error| StoreError::Corrupt { what, message: error.to_string() })
+}
