@@ -224,7 +224,7 @@ fn fold(seat: &SeatRules, verdicts: &[Verdict]) -> Vote {
 }
 
 /// The note on a verdict that was not asked for because the decision was settled.
-pub(super) const NOT_NEEDED: &str = "not_needed";
+pub(crate) const NOT_NEEDED: &str = "not_needed";
 
 fn not_needed(vote: &Vote, verdicts: &[Verdict]) -> bool {
     verdicts.iter().any(|v| v.judge == vote.judge && v.notes.contains_key(NOT_NEEDED))

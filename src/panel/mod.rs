@@ -12,10 +12,13 @@ pub mod spec;
 pub mod vote;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 pub use self::decide::{Rules, SeatRules};
@@ -42,6 +45,40 @@ pub struct Panel {
     pub sequential: bool,
     /// The limit for all judges of one case together.
     pub timeout: Option<Duration>,
+    /// Measurements in flight at most, over all cases; closing it lets those in flight end
+    /// and starts no other. `None` for no limit.
+    pub slots: Option<Arc<Semaphore>>,
+}
+
+/// Is told each new verdict as soon as it is there.
+pub trait Listener: Send + Sync {
+    /// A judge's verdict has come in. The panel waits for the future, so a slow listener
+    /// slows the panel down.
+    fn verdict<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, ()>;
+}
+
+/// Hears nothing.
+impl Listener for () {
+    fn verdict<'a>(&'a self, _: &'a Verdict) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What is known of a case before it is judged: from a run that was stopped.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Verdicts that stand: they are not asked for again.
+    pub verdicts: Vec<Verdict>,
+    /// Samples (by judge and number) to ask for afresh, whatever replies are kept.
+    pub retry: Vec<(String, u32)>,
+}
+
+impl Known {
+    /// The context for one sample.
+    fn context(&self, context: &CallContext, judge: &str, sample: u32) -> CallContext {
+        let fresh = self.retry.iter().any(|(name, n)| name == judge && *n == sample);
+        CallContext { fresh: fresh || context.fresh, ..context.clone() }
+    }
 }
 
 /// Why a panel can't be seated.
@@ -107,6 +144,7 @@ impl Panel {
             rules,
             sequential: spec.sequential,
             timeout: spec.timeout.map(Duration::from_secs_f64),
+            slots: None,
         })
     }
 
@@ -174,34 +212,34 @@ impl Panel {
 
     /// Judges a case: every judge, every sample, one ruling.
     pub async fn judge(&self, case: &Case, context: &CallContext) -> Ruling {
-        self.judge_with(case, context, Vec::new(), &mut |_| {}).await
+        self.judge_with(case, context, Known::default(), &()).await
     }
 
-    /// As [`Panel::judge`], with verdicts that are known already (they are not asked for
-    /// again) and a listener that is told each new verdict as soon as it is there.
+    /// As [`Panel::judge`], going on from what is known already, with a listener.
     pub async fn judge_with(
         &self,
         case: &Case,
         context: &CallContext,
-        known: Vec<Verdict>,
-        on_verdict: &mut (dyn FnMut(&Verdict) + Send),
+        known: Known,
+        listener: &dyn Listener,
     ) -> Ruling {
         let mut context = context.clone();
         if let Some(timeout) = self.timeout {
             context.deadline = context.deadline.min(Instant::now() + timeout);
         }
         if self.sequential {
-            return sequential::judge(self, case, &context, known, on_verdict).await;
+            return sequential::judge(self, case, &context, known, listener).await;
         }
-        let mut verdicts = known;
         let mut open = FuturesUnordered::new();
         for seat in &self.seats {
-            for sample in seat.open_samples(&verdicts) {
-                open.push(seat.judge(case, &context, sample));
+            for sample in seat.open_samples(&known.verdicts) {
+                let context = known.context(&context, &seat.name, sample);
+                open.push(seat.judge(case, context, sample, self.slots.as_deref()));
             }
         }
+        let mut verdicts = known.verdicts.clone();
         while let Some(verdict) = open.next().await {
-            on_verdict(&verdict);
+            listener.verdict(&verdict).await;
             verdicts.push(verdict);
         }
         self.rules.rule(&case.id, verdicts)

@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::decide::SeatRules;
@@ -79,11 +80,28 @@ impl Seat {
         (0..self.samples).filter(|sample| !have(*sample)).collect()
     }
 
-    /// Judges one sample of a case.
-    pub async fn judge(&self, case: &Case, context: &CallContext, sample: u32) -> Verdict {
+    /// Judges one sample of a case, once there is a free slot: waiting for one counts
+    /// neither as time of the judge nor against its deadline.
+    pub async fn judge(
+        &self,
+        case: &Case,
+        context: CallContext,
+        sample: u32,
+        slots: Option<&Semaphore>,
+    ) -> Verdict {
+        let _slot = match slots {
+            None => None,
+            Some(slots) => match slots.acquire().await {
+                Ok(slot) => Some(slot),
+                Err(_) => {
+                    let stopped = Verdict::failed(Status::Cancelled, "stopped before it was asked");
+                    return self.seal(stopped, sample, Duration::ZERO);
+                }
+            },
+        };
         let started = Instant::now();
         let deadline = context.deadline.min(started + self.timeout);
-        let context = CallContext { sample, deadline, ..context.clone() };
+        let context = CallContext { sample, deadline, ..context };
         let work = AssertUnwindSafe(self.judge.judge(case, &context)).catch_unwind();
         let verdict = tokio::select! {
             biased;

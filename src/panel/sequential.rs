@@ -4,8 +4,8 @@
 //! or missing, worst or best. Since every aggregator is monotone, the worst and the best
 //! votes bound all others; when all of these end in one decision, so does the full panel.
 
-use super::Panel;
 use super::decide::{NOT_NEEDED, Rules};
+use super::{Known as Before, Listener, Panel};
 use crate::case::Case;
 use crate::provider::CallContext;
 use crate::ruling::{Decision, Ruling};
@@ -19,10 +19,10 @@ pub(super) async fn judge(
     panel: &Panel,
     case: &Case,
     context: &CallContext,
-    known: Vec<Verdict>,
-    on_verdict: &mut (dyn FnMut(&Verdict) + Send),
+    known: Before,
+    listener: &dyn Listener,
 ) -> Ruling {
-    let mut verdicts = known;
+    let mut verdicts = known.verdicts.clone();
     for at in order(panel, case) {
         let seat = &panel.seats[at];
         let open = seat.open_samples(&verdicts);
@@ -41,14 +41,17 @@ pub(super) async fn judge(
                     .note(NOT_NEEDED, true)
             });
             for verdict in skipped {
-                on_verdict(&verdict);
+                listener.verdict(&verdict).await;
                 verdicts.push(verdict);
             }
             continue;
         }
-        let samples = open.into_iter().map(|sample| seat.judge(case, context, sample));
+        let samples = open.into_iter().map(|sample| {
+            let context = known.context(context, &seat.name, sample);
+            seat.judge(case, context, sample, panel.slots.as_deref())
+        });
         for verdict in futures::future::join_all(samples).await {
-            on_verdict(&verdict);
+            listener.verdict(&verdict).await;
             verdicts.push(verdict);
         }
     }

@@ -72,7 +72,7 @@ fn panel(judges: Vec<Told>) -> Panel {
         threshold: 0.7,
         quorum: seats.len() as u32 / 2 + 1,
     };
-    Panel { name: "p".into(), seats, rules, sequential: false, timeout: None }
+    Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, slots: None }
 }
 
 fn ok(value: f64) -> Verdict {
@@ -137,8 +137,9 @@ async fn known_verdicts_are_not_asked_for_again() {
     let judge = told(ok(0.9));
     let asked = judge.asked.clone();
     let panel = panel(vec![judge, told(ok(0.8)), told(ok(0.7))]);
-    let known = vec![Verdict { judge: "j0".into(), ..ok(0.2) }];
-    let ruling = panel.judge_with(&Case::new("q", "a"), &context(), known, &mut |_| {}).await;
+    let known =
+        Known { verdicts: vec![Verdict { judge: "j0".into(), ..ok(0.2) }], retry: Vec::new() };
+    let ruling = panel.judge_with(&Case::new("q", "a"), &context(), known, &()).await;
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     assert_eq!(ruling.votes[0].score, Some(Score::new(0.2).unwrap()));
 }
