@@ -1,2 +1,7 @@
-//! The command-line program.
-fn main() {}
+//! The command-line program: parse, run a verb, map the outcome to an exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    venire::cli::main()
+}

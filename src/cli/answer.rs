@@ -1,0 +1,154 @@
+//! The one case that `score` and `gate` judge, from files, text or stdin.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::Global;
+use super::panel::{PanelArgs, Seated, warn};
+use super::printer::Printer;
+use crate::case::Case;
+use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
+use crate::ruling::Ruling;
+use crate::store::Store;
+
+/// What is judged, and by whom.
+#[derive(Debug, Args)]
+pub(super) struct AnswerArgs {
+    #[command(flatten)]
+    pub(super) panel: PanelArgs,
+    /// The output to judge: a file, or `-` for stdin
+    #[arg(value_name = "ANSWER_FILE", required_unless_present = "case")]
+    answer: Option<PathBuf>,
+    /// What was asked: text, or `@FILE`
+    #[arg(long, value_name = "TEXT|@FILE")]
+    input: Option<String>,
+    /// A reference answer: text, or `@FILE`
+    #[arg(long, value_name = "TEXT|@FILE")]
+    expected: Option<String>,
+    /// Material that the answer should rest on: text, or `@FILE`
+    #[arg(long, value_name = "TEXT|@FILE")]
+    context: Option<String>,
+    /// Another output for the same input, for pairwise judges: text, or `@FILE`
+    #[arg(long, value_name = "TEXT|@FILE")]
+    baseline: Option<String>,
+    /// A whole case as a JSON file (`-` for stdin), in place of the other parts
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["answer", "input", "expected", "context", "baseline"])]
+    case: Option<PathBuf>,
+    /// Ask model servers again, whatever replies are kept
+    #[arg(long)]
+    no_cache: bool,
+    /// US dollars for this case at most
+    #[arg(long, value_name = "USD")]
+    cost_limit: Option<f64>,
+}
+
+impl AnswerArgs {
+    fn read(&self) -> anyhow::Result<Case> {
+        if let Some(file) = &self.case {
+            let text = read_file(file)?;
+            let value: serde_json::Value = serde_json::from_str(&text)
+                .with_context(|| format!("`{}` is not JSON", file.display()))?;
+            let mut value = value;
+            if let Some(object) = value.as_object_mut() {
+                object.entry("id").or_insert_with(|| serde_json::Value::String(String::new()));
+            }
+            let mut case: Case = crate::config::from_value(value)
+                .with_context(|| format!("`{}` is not a case", file.display()))?;
+            if case.id.is_empty() {
+                case.id = case.content_id();
+            }
+            return Ok(case);
+        }
+        let Some(answer) = &self.answer else { anyhow::bail!("expected an answer file") };
+        let mut case = Case {
+            output: Some(read_file(answer)?),
+            input: self.input.as_deref().map(text_or_file).transpose()?,
+            expected: self.expected.as_deref().map(text_or_file).transpose()?,
+            context: self.context.as_deref().map(text_or_file).transpose()?,
+            baseline: self.baseline.as_deref().map(text_or_file).transpose()?,
+            ..Case::default()
+        };
+        case.id = case.content_id();
+        Ok(case)
+    }
+
+    /// Judges the case.
+    pub(super) async fn judge(
+        &self,
+        global: &Global,
+        printer: &Printer,
+    ) -> anyhow::Result<Ruling> {
+        let case = self.read()?;
+        let Seated { panel, .. } = self.panel.seat(Client::default())?;
+        warn(&panel, printer);
+        let replies: Arc<dyn ReplyStore> = if panel.seats.iter().any(|s| s.judge.model().is_some()) {
+            let store = Store::create(&global.store)?;
+            let writer = store.writer()?;
+            let scope = self.no_cache.then(super::run::new_id);
+            Arc::new(store.replies(&writer, scope.as_deref())?)
+        } else {
+            Arc::new(NoReplies)
+        };
+        let ledger = Arc::new(super::run::ledger(self.cost_limit)?);
+        let context =
+            CallContext { replies, ledger, ..CallContext::standalone(Duration::from_secs(3600)) };
+        let cancel = context.cancel.clone();
+        let interrupted = async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                cancel.cancel();
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        let judged = panel.judge(&case, &context);
+        tokio::pin!(judged);
+        tokio::select! {
+            ruling = &mut judged => Ok(ruling),
+            // The verdicts then end as `cancelled`; what was paid for is kept.
+            () = interrupted => Ok(judged.await),
+        }
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    if path.as_os_str() == "-" {
+        std::io::stdin().read_to_end(&mut bytes).context("failed to read stdin")?;
+    } else {
+        bytes =
+            std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))?;
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        anyhow::anyhow!("`{}` is not UTF-8 text: byte {at} is broken", path.display())
+    })
+}
+
+fn text_or_file(argument: &str) -> anyhow::Result<String> {
+    match argument.strip_prefix('@') {
+        Some(file) => read_file(Path::new(file)),
+        None => Ok(argument.to_owned()),
+    }
+}
+
+/// The exit of a ruling on one case.
+pub(super) fn exit(ruling: &Ruling) -> super::exit::Exit {
+    use super::exit::Exit;
+    use crate::ruling::Decision;
+    use crate::verdict::Status;
+    match ruling.decision {
+        Decision::Accept => Exit::Done,
+        Decision::Reject => Exit::NotAccepted,
+        Decision::Undecided
+            if ruling.verdicts.iter().any(|v| v.status == Status::Cancelled) =>
+        {
+            Exit::Interrupted
+        }
+        Decision::Undecided => Exit::Inconclusive,
+    }
+}

@@ -1,0 +1,55 @@
+//! Exit codes: a part of the contract with scripts.
+
+use std::process::ExitCode;
+
+use crate::run::RunError;
+use crate::store::StoreError;
+
+/// How a verb ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Done, accepted, within limits.
+    Done,
+    /// Judged, and not accepted or over a limit.
+    NotAccepted,
+    /// Usage, configuration or input error; nothing was judged.
+    Usage,
+    /// No quorum, too many unscored, no cases, outage, budget.
+    Inconclusive,
+    /// Stopped by the user.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::NotAccepted => 1,
+            Exit::Usage => 2,
+            Exit::Inconclusive => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// The exit code of an error: 2, unless judging had begun.
+pub(super) fn of_error(error: &anyhow::Error) -> Exit {
+    let begun = error.chain().any(|cause| {
+        cause.is::<RunError>()
+            || matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::Database { .. }))
+    });
+    if begun { Exit::Inconclusive } else { Exit::Usage }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_after_judging_began_is_inconclusive_and_no_usage_error() {
+        let usage = anyhow::anyhow!("no such file");
+        assert_eq!(of_error(&usage), Exit::Usage);
+        let outage = anyhow::Error::new(RunError::Task("x".into())).context("failed to run");
+        assert_eq!(of_error(&outage), Exit::Inconclusive);
+    }
+}

@@ -1,0 +1,99 @@
+//! `venire gate`: the decision as an exit code, and what to do next on stdout, for scripts
+//! and other people's loops.
+
+use clap::Args;
+
+use super::answer::{self, AnswerArgs};
+use super::exit::Exit;
+use super::printer::Printer;
+use super::summary::{number, reason};
+use super::Global;
+use crate::ruling::{Decision, Ruling};
+
+/// Judge one answer for a script: feedback on stdout, the decision in the exit code
+///
+/// Example: `venire gate -c panel.toml --input @task.txt answer.txt && deploy`
+#[derive(Debug, Args)]
+pub(super) struct GateArgs {
+    #[command(flatten)]
+    answer: AnswerArgs,
+    /// Print the ruling with its verdicts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lines on stdout at most: a loop's next prompt has to hold them.
+const MOST_LINES: usize = 40;
+
+pub(super) async fn run(
+    args: &GateArgs,
+    global: &Global,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let ruling = args.answer.judge(global, printer).await?;
+    if args.json {
+        printer.json(&ruling)?;
+    } else {
+        printer.result(&text(&ruling));
+    }
+    Ok(answer::exit(&ruling))
+}
+
+fn text(ruling: &Ruling) -> String {
+    let mut lines = vec![format!(
+        "{}: score {}, {} of {} votes; {}",
+        ruling.decision.name(),
+        number(ruling.score),
+        ruling.votes_used,
+        ruling.votes_declared,
+        reason(ruling)
+    )];
+    if ruling.decision == Decision::Accept {
+        return lines.remove(0);
+    }
+    let failed: Vec<_> = ruling.criteria.iter().filter(|c| c.passed == Some(false)).collect();
+    if !failed.is_empty() {
+        lines.push("failed criteria:".into());
+        for criterion in failed {
+            let required = if criterion.required { " (required)" } else { "" };
+            lines.push(format!("- {}: {}{required}", criterion.name, number(criterion.score)));
+        }
+    }
+    if ruling.decision == Decision::Undecided {
+        lines.push("no decision; judges without a vote:".into());
+        for vote in ruling.votes.iter().filter(|vote| vote.score.is_none() && vote.counted) {
+            let detail = ruling
+                .verdicts
+                .iter()
+                .find(|verdict| verdict.judge == vote.judge)
+                .and_then(|verdict| verdict.detail.as_deref())
+                .unwrap_or_default();
+            lines.push(format!("- {}: {} {}", vote.judge, vote.status, first_line(detail)));
+        }
+        lines.push("next: the answer was not rejected; make the judges answer and ask again".into());
+    } else if ruling.feedback.is_empty() {
+        lines.push("next: the judges gave no reasons; `venire score` shows their votes".into());
+    } else {
+        lines.push("next, change:".into());
+        for finding in &ruling.feedback {
+            let criterion =
+                finding.criterion.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+            let against = match finding.contradicted_by.as_slice() {
+                [] => String::new(),
+                judges => format!("; {} disagree(s)", judges.join(", ")),
+            };
+            let text = format!("- {criterion}{} [{}{against}]", finding.text, finding.judges.join(", "));
+            lines.extend(text.lines().map(str::to_owned));
+        }
+    }
+    if lines.len() > MOST_LINES {
+        let left = lines.len() - (MOST_LINES - 1);
+        lines.truncate(MOST_LINES - 1);
+        lines.push(format!("({left} more lines: `venire score` shows all)"));
+    }
+    lines.join("\n")
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

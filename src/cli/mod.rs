@@ -1,0 +1,149 @@
+//! The command line: one file a verb, no logic that the library lacks.
+//!
+//! Data goes to stdout, words to stderr. Every verb ends in an [`Exit`].
+
+mod answer;
+mod cache;
+mod check;
+mod completions;
+mod exit;
+mod export;
+mod gate;
+mod init;
+mod list;
+mod panel;
+mod printer;
+mod progress;
+mod run;
+mod schema;
+mod score;
+mod summary;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use self::exit::Exit;
+use self::printer::Printer;
+use crate::store;
+
+/// Seat a panel of independent judges, let the median of their votes decide, and know how
+/// often that decision is wrong.
+#[derive(Debug, Parser)]
+#[command(name = "venire", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    global: Global,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done, accepted, within limits
+  1    judged, and not accepted or over a limit
+  2    usage, configuration or input error; nothing was judged
+  3    inconclusive: no quorum, too many unscored, no cases, outage, budget
+  4    waiting for a person
+  130  interrupted";
+
+/// What every verb takes.
+#[derive(Clone, Debug, Args)]
+struct Global {
+    /// Where runs, replies and verdicts are kept
+    #[arg(long, global = true, env = "VENIRE_STORE", default_value = store::DEFAULT_PATH)]
+    store: PathBuf,
+    /// A file of NAME=value lines with API keys; never overrides the environment
+    #[arg(long, global = true, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+    /// Say only what went wrong
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more; twice for every request
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Init(init::InitArgs),
+    Score(score::ScoreArgs),
+    Gate(gate::GateArgs),
+    Run(run::RunArgs),
+    Export(export::ExportArgs),
+    Check(check::CheckArgs),
+    List(list::ListArgs),
+    Schema(schema::SchemaArgs),
+    Cache(cache::CacheArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Runs the program: what `main` calls.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let printer = Printer::new(cli.global.quiet);
+    match dispatch(&cli, &printer) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            printer.error(&error);
+            exit::of_error(&error).into()
+        }
+    }
+}
+
+fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
+    start_logging(cli.global.verbose);
+    read_environment(&cli.global)?;
+    let global = &cli.global;
+    match &cli.verb {
+        Verb::Init(args) => init::run(args, printer),
+        Verb::Score(args) => runtime()?.block_on(score::run(args, global, printer)),
+        Verb::Gate(args) => runtime()?.block_on(gate::run(args, global, printer)),
+        Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
+        Verb::Export(args) => export::run(args, global, printer),
+        Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
+        Verb::List(args) => list::run(args, global, printer),
+        Verb::Schema(args) => schema::run(args, printer),
+        Verb::Cache(args) => cache::run(args, global, printer),
+        Verb::Completions(args) => completions::run(args, printer),
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+fn start_logging(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "venire=info,warn",
+        _ => "venire=debug,warn",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("VENIRE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .init();
+}
+
+/// Reads `.env`, or the file named, without overriding what is set. Before any thread starts.
+fn read_environment(global: &Global) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    if let Some(file) = &global.env_file {
+        dotenvy::from_path(file).with_context(|| {
+            format!("failed to read `{}` (named by `--env-file`)", file.display())
+        })?;
+        return Ok(());
+    }
+    match dotenvy::from_filename(".env") {
+        Ok(_) => Ok(()),
+        Err(error) if error.not_found() => Ok(()),
+        Err(error) => Err(anyhow::Error::new(error).context("failed to read `.env`")),
+    }
+}

@@ -1,0 +1,78 @@
+//! The panel that a verb works with: read, adjusted by flags, seated.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::printer::Printer;
+use crate::judge::BuildContext;
+use crate::panel::spec::JudgeSpec;
+use crate::panel::{Panel, PanelSpec};
+use crate::provider::Client;
+
+/// Flags that name and adjust a panel.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PanelArgs {
+    /// The panel: a TOML, YAML or JSON file
+    #[arg(short, long, value_name = "PANEL", default_value = "panel.toml")]
+    pub(super) config: PathBuf,
+    /// The score that an accepted output must reach, instead of the panel's own
+    #[arg(long, value_name = "SCORE", value_parser = unit)]
+    pub(super) threshold: Option<f64>,
+    /// The sampling seed of judges that have none
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Ask every judge this many times over, to see how much of a score is noise
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) repeat: u32,
+}
+
+fn unit(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("expected a number between 0 and 1".into()),
+    }
+}
+
+/// A panel with the configuration it came from.
+pub(super) struct Seated {
+    pub(super) spec: PanelSpec,
+    pub(super) panel: Panel,
+}
+
+impl PanelArgs {
+    /// Reads and seats the panel.
+    pub(super) fn seat(&self, client: Client) -> anyhow::Result<Seated> {
+        if !self.config.is_file() {
+            anyhow::bail!(
+                "no panel file `{}`: name one with `-c PANEL`, or make a first one with `venire init`",
+                self.config.display()
+            );
+        }
+        let mut spec = PanelSpec::read(&self.config)?;
+        if let Some(threshold) = self.threshold {
+            spec.threshold = threshold;
+        }
+        if let Some(seed) = self.seed {
+            for seat in &mut spec.judge {
+                if let JudgeSpec::Llm(llm) = &mut seat.judge {
+                    llm.seed.get_or_insert(seed);
+                }
+            }
+        }
+        let base = self.config.parent().unwrap_or(Path::new("")).to_owned();
+        let context = BuildContext::new(base, client);
+        let mut panel = Panel::seat(&spec, &context)
+            .with_context(|| format!("failed to seat the panel `{}`", self.config.display()))?;
+        panel.repeat(self.repeat);
+        Ok(Seated { spec, panel })
+    }
+}
+
+/// Says what a reader of the results should know.
+pub(super) fn warn(panel: &Panel, printer: &Printer) {
+    for warning in panel.warnings() {
+        printer.warn(&warning);
+    }
+}

@@ -1,0 +1,79 @@
+//! `venire score`: one case, its votes and its median.
+
+use clap::Args;
+
+use super::answer::{self, AnswerArgs};
+use super::exit::Exit;
+use super::printer::{Printer, table};
+use super::summary::{number, reason, vote};
+use super::Global;
+use crate::ruling::Ruling;
+
+/// Judge one answer: each judge's vote, and their median
+///
+/// Example: `venire score -c panel.toml --input @task.txt answer.txt`
+#[derive(Debug, Args)]
+pub(super) struct ScoreArgs {
+    #[command(flatten)]
+    answer: AnswerArgs,
+    /// Print the ruling with its verdicts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(
+    args: &ScoreArgs,
+    global: &Global,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let ruling = args.answer.judge(global, printer).await?;
+    if args.json {
+        printer.json(&ruling)?;
+    } else {
+        printer.result(&text(&ruling));
+    }
+    Ok(answer::exit(&ruling))
+}
+
+fn text(ruling: &Ruling) -> String {
+    let rows = ruling
+        .votes
+        .iter()
+        .map(|v| {
+            let verdict = ruling.verdicts.iter().find(|verdict| verdict.judge == v.judge);
+            let said = verdict.and_then(|verdict| {
+                verdict.detail.clone().or_else(|| verdict.feedback.first().cloned())
+            });
+            vec![v.judge.clone(), vote(v), said.unwrap_or_default().replace('\n', " ")]
+        })
+        .collect();
+    let mut text = table(&["judge", "vote", "said"], rows, &[1]);
+    let measured = ruling.criteria.iter().filter(|criterion| criterion.score.is_some());
+    let criteria: Vec<Vec<String>> = measured
+        .map(|criterion| {
+            let passed = match criterion.passed {
+                Some(true) => "passed",
+                Some(false) => "failed",
+                None => "",
+            };
+            vec![criterion.name.clone(), number(criterion.score), passed.to_owned()]
+        })
+        .collect();
+    if !criteria.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&table(&["criterion", "median", ""], criteria, &[1]));
+    }
+    text.push_str(&format!(
+        "\n\nscore {}  {}  {}\n",
+        number(ruling.score),
+        ruling.decision.name(),
+        reason(ruling)
+    ));
+    text.push_str(&format!(
+        "{} of {} votes{}",
+        ruling.votes_used,
+        ruling.votes_declared,
+        ruling.spread.map(|spread| format!(", spread {spread:.2}")).unwrap_or_default(),
+    ));
+    text
+}

@@ -1,0 +1,51 @@
+//! Numbers and reasons in words, for all verbs alike.
+
+use crate::ruling::{Reason, Ruling, Vote};
+use crate::score::Score;
+use crate::verdict::Status;
+
+/// A score with two decimals, or a dash.
+pub(super) fn number(score: Option<Score>) -> String {
+    score.map_or_else(|| "-".into(), |score| format!("{:.2}", score.get()))
+}
+
+/// A judge's vote, or why there is none.
+pub(super) fn vote(vote: &Vote) -> String {
+    let text = match vote.score {
+        Some(score) => format!("{:.2}", score.get()),
+        None => vote.status.name().to_owned(),
+    };
+    if vote.counted { text } else { format!("({text})") }
+}
+
+/// Why a panel decided so.
+pub(super) fn reason(ruling: &Ruling) -> String {
+    match &ruling.reason {
+        Reason::Threshold => format!("threshold {:.2}", ruling.threshold),
+        Reason::RequiredJudge { judge } => format!("the required judge `{judge}` rejects"),
+        Reason::RequiredJudgeMissing { judge } => {
+            format!("the required judge `{judge}` gave no vote")
+        }
+        Reason::RequiredCriterion { criterion } => {
+            format!("the required criterion `{criterion}` fails")
+        }
+        Reason::NoQuorum => format!("a decision needs {} votes", ruling.quorum),
+    }
+}
+
+/// What a status means and what helps, for statuses that are no score.
+pub(super) fn cure(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Ok | Status::Abstained | Status::Cancelled => None,
+        Status::Unparseable | Status::OutOfRange => {
+            Some("the model does not keep to the form: try `mode = \"yes_no\"`, or a larger model")
+        }
+        Status::Truncated => Some("raise the judge's `max_tokens`"),
+        Status::Refused => Some("look at the replies: the model declines to judge these cases"),
+        Status::Timeout => Some("raise the judge's `timeout`, or lower `-j`"),
+        Status::ProviderError => Some("see the details with `venire export RUN -o verdicts.csv`"),
+        Status::RateLimited => Some("lower `-j`, or set the judge's `requests_per_minute`"),
+        Status::Budget => Some("raise `--cost-limit`"),
+        Status::Internal => Some("a fault of a judge's own code: see the details in the export"),
+    }
+}
