@@ -1,0 +1,64 @@
+//! File formats, told by extension or, for standard input, by the first bytes.
+
+use std::fmt;
+use std::path::Path;
+
+/// How rows are laid out in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Comma-separated values with a header, quoted as in RFC 4180.
+    Csv,
+    /// As CSV, with tabs.
+    Tsv,
+    /// One JSON object a line.
+    JsonLines,
+    /// One JSON list of objects.
+    Json,
+}
+
+impl Format {
+    /// The format that a file's name says, and whether the name says gzip; `None` for an
+    /// extension that is none of `.jsonl`, `.ndjson`, `.json`, `.csv`, `.tsv`, with or
+    /// without `.gz`.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<(Self, bool)> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let (name, gzip) = match name.strip_suffix(".gz") {
+            Some(name) => (name, true),
+            None => (name.as_str(), false),
+        };
+        let (_, extension) = name.rsplit_once('.')?;
+        let format = match extension {
+            "csv" => Self::Csv,
+            "tsv" => Self::Tsv,
+            "jsonl" | "ndjson" => Self::JsonLines,
+            "json" => Self::Json,
+            _ => return None,
+        };
+        Some((format, gzip))
+    }
+
+    /// The format that the beginning of the data says: `{` begins JSON Lines, `[` a JSON
+    /// list; else it is CSV, or TSV when the first line holds a tab and no comma.
+    pub(crate) fn sniff(beginning: &[u8]) -> Self {
+        match beginning.trim_ascii_start().first() {
+            Some(b'{') => Self::JsonLines,
+            Some(b'[') => Self::Json,
+            _ => {
+                let line = beginning.split(|&b| b == b'\n').next().unwrap_or_default();
+                if line.contains(&b'\t') && !line.contains(&b',') { Self::Tsv } else { Self::Csv }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Csv => "CSV",
+            Self::Tsv => "TSV",
+            Self::JsonLines => "JSON Lines",
+            Self::Json => "JSON",
+        })
+    }
+}
