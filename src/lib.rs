@@ -3,6 +3,8 @@
 
 pub mod canonical;
 pub mod case;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod config;
 pub mod dataset;
 pub mod judge;

@@ -8,7 +8,7 @@ use crate::score::Score;
 use crate::verdict::{Status, Verdict};
 
 /// What the panel decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The score reaches the threshold, with a quorum and no veto.
@@ -38,7 +38,7 @@ impl fmt::Display for Decision {
 }
 
 /// Why the panel decided so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Reason {
     /// The score stands against the threshold, and nothing else did.
@@ -63,7 +63,7 @@ pub enum Reason {
 }
 
 /// One judge's vote: its samples folded into one score.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Vote {
     /// The judge.
     pub judge: String,
@@ -87,7 +87,7 @@ pub struct Vote {
 }
 
 /// The panel's median on one criterion.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CriterionRuling {
     /// The criterion.
     pub name: String,
@@ -102,7 +102,7 @@ pub struct CriterionRuling {
 }
 
 /// One thing the panel found, with the judges that said so.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// What was said; of near-duplicates the first in the panel's order.
     pub text: String,
@@ -118,7 +118,7 @@ pub struct Finding {
 }
 
 /// What a panel says about one case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ruling {
     /// The case.
     pub case: String,

@@ -126,6 +126,16 @@ impl<'de> Deserialize<'de> for Score {
     }
 }
 
+impl schemars::JsonSchema for Score {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Score".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0, "maximum": 1 })
+    }
+}
+
 /// A judge's or rater's own scale: a closed range, with or without fixed levels.
 ///
 /// Written in configuration as `unit` (any number in [0,1]), `binary` (0 or 1), `1-5`

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::score::Score;
 
 /// What became of one measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// A score was measured.
@@ -99,7 +99,7 @@ impl fmt::Display for Status {
 
 /// What makes a judge that judge: a hash of its kind, model, rubric, template, scale,
 /// parameters and parser version. Names, weights, limits, prices and keys are not part of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
@@ -128,7 +128,7 @@ impl fmt::Display for Fingerprint {
 }
 
 /// Tokens and calls that a verdict took, summed over its attempts that were paid for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Usage {
     /// Prompt tokens, those read from the provider's cache included.
     pub tokens_in: u64,
@@ -160,7 +160,7 @@ impl Usage {
 }
 
 /// One criterion of a rubric, as one judge scored it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CriterionScore {
     /// The criterion's name in the rubric.
     pub name: String,
@@ -183,7 +183,7 @@ pub struct CriterionScore {
 ///
 /// A judge fills in what it measured; `judge`, `fingerprint`, `sample` and `latency_ms` are
 /// the seat's, which knows them for every kind of judge alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// The judge's name in its panel.
     pub judge: String,

@@ -15,6 +15,7 @@ mod panel;
 mod printer;
 mod progress;
 mod run;
+mod run_report;
 mod schema;
 mod score;
 mod summary;

@@ -5,6 +5,7 @@
 //! cases are skipped, verdicts that are on disk are not asked for again, and replies that
 //! were paid for are found in the store.
 
+pub mod rows;
 mod tally;
 
 use std::sync::Arc;

@@ -1,0 +1,92 @@
+//! `venire check`: whether a panel and a data set can be used, without judging anything.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::panel::{PanelArgs, Seated, warn};
+use super::printer::{Printer, plural, table};
+use super::run::DataArgs;
+use crate::provider::{CallContext, Client};
+
+/// Check a panel file, and a data set with it
+///
+/// Example: `venire check -c panel.toml cases.jsonl --ping`
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    panel: PanelArgs,
+    /// A data set to read through
+    #[arg(value_name = "DATA")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    reading: DataArgs,
+    /// Ask each model server for one token
+    #[arg(long)]
+    ping: bool,
+}
+
+pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Exit> {
+    let Seated { spec, panel } = args.panel.seat(Client::default())?;
+    let rows = panel
+        .seats
+        .iter()
+        .map(|seat| {
+            let mut marks = Vec::new();
+            for (mark, is) in [
+                ("required", seat.required),
+                ("report only", seat.report_only),
+                ("inverted", seat.invert),
+            ] {
+                if is {
+                    marks.push(mark.to_owned());
+                }
+            }
+            if seat.samples > 1 {
+                marks.push(format!("{} samples", seat.samples));
+            }
+            vec![
+                seat.name.clone(),
+                seat.judge.kind().to_owned(),
+                seat.judge.model().unwrap_or("-").to_owned(),
+                seat.judge.fingerprint().as_str()[..12].to_owned(),
+                marks.join(", "),
+            ]
+        })
+        .collect();
+    printer.result(&table(&["judge", "kind", "model", "fingerprint", ""], rows, &[]));
+    printer.result(&format!(
+        "\npanel `{}`: {}, {}, threshold {}, quorum {}",
+        panel.name,
+        plural(panel.seats.len() as u64, "judge", "judges"),
+        spec.aggregate.name(),
+        spec.threshold,
+        spec.quorum()
+    ));
+    warn(&panel, printer);
+    let mut exit = Exit::Done;
+    if let Some(data) = &args.data {
+        let (_, scan) = args.reading.scan(data, &panel, printer)?;
+        printer.result(&format!("data `{}`: {}", scan.path, plural(scan.count, "case", "cases")));
+        if scan.count == 0 {
+            exit = Exit::Inconclusive;
+        }
+    }
+    if args.ping {
+        for seat in &panel.seats {
+            let context = CallContext::standalone(Duration::from_secs(30));
+            let Some(ping) = seat.judge.ping(&context) else { continue };
+            match ping.await {
+                Ok(answer) => printer.result(&format!("`{}` answers: {answer}", seat.name)),
+                Err(error) => {
+                    let hint = error.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+                    printer.warn(&format!("`{}` does not answer: {}{hint}", seat.name, error.message));
+                    exit = Exit::Inconclusive;
+                }
+            }
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,422 @@
+//! `venire run`: a panel over a data set, stored and resumable.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::exit::Exit;
+use super::export::{self, WhatArg};
+use super::panel::{PanelArgs, Seated, warn};
+use super::printer::{Printer, plural};
+use super::progress::Progress;
+use super::run_report::{self, Outcome};
+use super::Global;
+use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Source};
+use crate::judge::Plan;
+use crate::panel::Panel;
+use crate::provider::{Client, Ledger, LedgerLimits};
+use crate::run::{self, Options};
+use crate::store::{RunRecord, RunState, Store};
+
+/// Judge a data set: every judge on every case, one ruling each, all of it kept
+///
+/// Example: `venire run -c panel.toml cases.jsonl -o verdicts.jsonl`
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    panel: PanelArgs,
+    /// The data set: CSV, TSV or JSON Lines, gzip or not; `-` for stdin
+    #[arg(value_name = "DATA", required_unless_present = "resume")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    reading: DataArgs,
+    /// Write the rows to a file when done; may be repeated
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
+    /// What a row of `--output` is
+    #[arg(long, value_enum, default_value_t)]
+    what: WhatArg,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+    /// Measurements in flight at most, over all judges
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    max_concurrency: u32,
+    /// Go on with a stopped run: its id, or the newest when none is given
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
+    resume: Option<String>,
+    /// With `--resume`: ask again for verdicts that failed
+    #[arg(long, requires = "resume")]
+    retry_errors: bool,
+    /// Ask model servers again, whatever replies are kept
+    #[arg(long)]
+    no_cache: bool,
+    /// US dollars for this run at most
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    cost_limit: Option<f64>,
+    /// Show the plan, the calls and the price, and judge nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Exit with 1 when a smaller share of the decided cases is accepted
+    #[arg(long, value_name = "SHARE")]
+    fail_under: Option<f64>,
+    /// Exit with 3 when a larger share of the cases is undecided
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    max_undecided: f64,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("expected an amount of US dollars such as 2.50".into()),
+    }
+}
+
+/// How a data set is read.
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+pub(super) struct DataArgs {
+    /// Read a column as a field, as in `output=completion`; may be repeated
+    #[arg(long, value_name = "FIELD=COLUMN")]
+    map: Vec<String>,
+    /// What to do with a row that can't be used
+    #[arg(long, value_enum, default_value_t)]
+    on_bad_row: BadRow,
+    /// Only the cases of this split
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
+    /// At most so many cases
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BadRow {
+    /// Stop before anything is judged
+    #[default]
+    Fail,
+    /// Leave it out, and count it
+    Skip,
+}
+
+impl DataArgs {
+    /// Reads a data set through once, and says what was understood.
+    pub(super) fn scan(
+        &self,
+        data: &Path,
+        panel: &Panel,
+        printer: &Printer,
+    ) -> anyhow::Result<(Read, Scan)> {
+        let options = ReadOptions {
+            map: FieldMap::parse(self.map.iter().map(String::as_str))?,
+            require_output: panel.seats.iter().any(|seat| seat.judge.needs_output()),
+            on_bad_row: match self.on_bad_row {
+                BadRow::Fail => OnBadRow::Fail,
+                BadRow::Skip => OnBadRow::Skip,
+            },
+            split: self.split.clone(),
+            limit: self.limit,
+            ..ReadOptions::default()
+        };
+        let source = Source::open(data)?;
+        let scan = dataset::scan(&source, &options)?;
+        for alias in &scan.aliases {
+            printer.say(&format!("reading the column `{}` as `{}`", alias.column, alias.field));
+        }
+        if scan.skipped.count > 0 {
+            let rows = plural(scan.skipped.count, "row was", "rows were");
+            printer.warn(&format!("{rows} left out:\n{}", scan.skipped.first.join("\n")));
+        }
+        Ok((Read { source, options }, scan))
+    }
+}
+
+/// A data set that was read through once and can be read again.
+pub(super) struct Read {
+    source: Source,
+    options: ReadOptions,
+}
+
+impl Read {
+    fn cases(&self) -> anyhow::Result<Reader> {
+        Ok(Reader::open(&self.source, &self.options)?)
+    }
+}
+
+/// What a run was started with: what a resumed run must be the same in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Started {
+    config: PathBuf,
+    data: PathBuf,
+    reading: DataArgs,
+    threshold: Option<f64>,
+    seed: Option<u64>,
+    repeat: u32,
+    no_cache: bool,
+}
+
+impl RunArgs {
+    fn started(&self) -> anyhow::Result<Started> {
+        let Some(data) = &self.data else { anyhow::bail!("expected a data set") };
+        let absolute = |path: &Path| {
+            if path.as_os_str() == "-" { Ok(path.to_owned()) } else { std::path::absolute(path) }
+        };
+        Ok(Started {
+            config: absolute(&self.panel.config)?,
+            data: absolute(data)?,
+            reading: self.reading.clone(),
+            threshold: self.panel.threshold,
+            seed: self.panel.seed,
+            repeat: self.panel.repeat,
+            no_cache: self.no_cache,
+        })
+    }
+}
+
+impl Started {
+    fn panel(&self) -> PanelArgs {
+        PanelArgs {
+            config: self.config.clone(),
+            threshold: self.threshold,
+            seed: self.seed,
+            repeat: self.repeat,
+        }
+    }
+}
+
+pub(super) async fn run(
+    args: &RunArgs,
+    global: &Global,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let earlier = match &args.resume {
+        None => None,
+        Some(id) => Some(Store::open(&global.store)?.run(id)?),
+    };
+    let started = match &earlier {
+        None => args.started()?,
+        Some(run) => {
+            let mut started: Started = serde_json::from_str(&run.options)
+                .with_context(|| format!("the options of run `{}` can't be read", run.id))?;
+            if let Some(data) = &args.data {
+                started.data.clone_from(data);
+            }
+            started
+        }
+    };
+    let Seated { spec, panel } = started.panel().seat(Client::default())?;
+    let (read, scan) = started.reading.scan(&started.data, &panel, printer)?;
+    if scan.count == 0 {
+        printer.warn(&format!("`{}` has no cases: nothing was judged", scan.path));
+        return Ok(Exit::Inconclusive);
+    }
+    warn(&panel, printer);
+    let plan = plan(&panel, &read, args.dry_run || args.cost_limit.is_some())?;
+    if args.dry_run {
+        run_report::plan(&panel, &scan, &plan, args.json, printer)?;
+        return Ok(Exit::Done);
+    }
+    if args.cost_limit.is_some() && plan.cost_usd.is_none() {
+        anyhow::bail!(
+            "`--cost-limit` needs a price for every model: set `price = {{ input = …, output = … }}` (US dollars per million tokens) for the judges that have none"
+        );
+    }
+    let mut store = Store::create(&global.store)?;
+    let record = match earlier {
+        Some(run) => same(run, &panel, &scan)?,
+        None => {
+            let mut record = RunRecord {
+                number: 0,
+                id: new_id(),
+                created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                state: RunState::Running,
+                panel_name: panel.name.clone(),
+                panel_fingerprint: panel.fingerprint().to_string(),
+                panel: serde_json::to_string(&spec)?,
+                data: scan.path.clone(),
+                data_hash: scan.data_hash.clone(),
+                options: serde_json::to_string(&started)?,
+                summary: None,
+            };
+            record.number = store.add_run(&record)?;
+            record
+        }
+    };
+    let _lock = lock(&global.store, &record)?;
+    let resumed = args.resume.is_some();
+    printer.say(&format!(
+        "run {}: {} x {}",
+        record.id,
+        plural(scan.count, "case", "cases"),
+        plural(panel.seats.len() as u64, "judge", "judges")
+    ));
+    let stop = CancellationToken::new();
+    let listening = tokio::spawn(stop_on_interrupt(stop.clone(), *printer));
+    let writer = store.writer()?;
+    let scope = started.no_cache.then_some(record.id.as_str());
+    let replies = Arc::new(store.replies(&writer, scope)?);
+    let ledger = Arc::new(ledger(args.cost_limit)?);
+    let options = Options {
+        concurrency: args.max_concurrency as usize,
+        retry_errors: args.retry_errors,
+        resumed,
+        stop: stop.clone(),
+        ledger: ledger.clone(),
+    };
+    let warnings = panel.warnings();
+    let mut progress = Progress::new(scan.count, *printer);
+    let report = run::execute(
+        panel,
+        read.cases()?,
+        &store,
+        &record,
+        &writer,
+        replies,
+        &options,
+        &mut |tally| progress.update(tally),
+    )
+    .await;
+    progress.finish();
+    listening.abort();
+    let report = report.with_context(|| {
+        format!(
+            "run `{}` broke off; what was judged is kept: go on with `venire run --resume {}`",
+            record.id, record.id
+        )
+    })?;
+    for output in &args.output {
+        export::write(&store, &record, output, args.what.into(), printer)?;
+    }
+    let outcome = Outcome {
+        run: &record,
+        store: &store,
+        report: &report,
+        totals: ledger.totals(),
+        spec: &spec,
+        warnings,
+    };
+    if args.json {
+        printer.json(&outcome.summary())?;
+    } else {
+        outcome.print(printer)?;
+    }
+    Ok(exit(args, &report, printer))
+}
+
+fn exit(args: &RunArgs, report: &run::Report, printer: &Printer) -> Exit {
+    let tally = &report.tally;
+    if !report.finished {
+        return Exit::Interrupted;
+    }
+    let undecided = tally.undecided as f64 / tally.cases.max(1) as f64;
+    if tally.undecided == tally.cases || undecided > args.max_undecided {
+        printer.warn(&format!(
+            "inconclusive: {} of {} cases are undecided",
+            tally.undecided, tally.cases
+        ));
+        return Exit::Inconclusive;
+    }
+    let decided = tally.accepted + tally.rejected;
+    let share = tally.accepted as f64 / decided.max(1) as f64;
+    match args.fail_under {
+        Some(least) if share < least => {
+            printer.warn(&format!(
+                "{} of {decided} decided cases are accepted: fewer than the share {least}",
+                tally.accepted
+            ));
+            Exit::NotAccepted
+        }
+        _ => Exit::Done,
+    }
+}
+
+/// The plan of a whole run; only a glance at the judges when nothing depends on it.
+fn plan(panel: &Panel, read: &Read, whole: bool) -> anyhow::Result<Plan> {
+    let mut total = Plan { cost_usd: Some(0.0), ..Plan::default() };
+    if !whole {
+        return Ok(total);
+    }
+    for case in read.cases()? {
+        let case = case?;
+        for seat in &panel.seats {
+            let plan = seat.judge.plan(&case);
+            let times = u64::from(seat.samples);
+            total.calls += plan.calls * seat.samples;
+            total.tokens_in += plan.tokens_in * times;
+            total.tokens_out += plan.tokens_out * times;
+            if plan.calls > 0 {
+                let cost = plan.cost_usd.map(|cost| cost * times as f64);
+                total.cost_usd = total.cost_usd.zip(cost).map(|(a, b)| a + b);
+            }
+        }
+    }
+    Ok(total)
+}
+
+/// The record of a run that is gone on with, if panel and data are still what they were.
+fn same(run: RunRecord, panel: &Panel, scan: &Scan) -> anyhow::Result<RunRecord> {
+    let changed = if run.panel_fingerprint != panel.fingerprint().as_str() {
+        "its panel has changed since"
+    } else if run.data_hash != scan.data_hash {
+        "its data set has changed since"
+    } else {
+        return Ok(run);
+    };
+    anyhow::bail!(
+        "run `{}` can't go on: {changed}; undo the change, or start a new run (replies that are kept are not paid for again)",
+        run.id
+    )
+}
+
+/// Keeps a second process off a run; released when dropped, or when the process dies.
+fn lock(store: &Path, run: &RunRecord) -> anyhow::Result<File> {
+    let folder = store.parent().unwrap_or(Path::new("")).join("locks");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to make `{}`", folder.display()))?;
+    let path = folder.join(&run.id);
+    let file =
+        File::create(&path).with_context(|| format!("failed to make `{}`", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            anyhow::bail!("run `{}` is being judged by another process", run.id)
+        }
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("failed to lock `{}`", path.display()))
+        }
+    }
+}
+
+/// First Ctrl-C: no new calls. Second: leave at once; what is on disk stays.
+async fn stop_on_interrupt(stop: CancellationToken, printer: Printer) {
+    if tokio::signal::ctrl_c().await.is_err() {
+        return;
+    }
+    stop.cancel();
+    printer.warn("stopping: waiting for the calls in flight (Ctrl-C again leaves at once)");
+    if tokio::signal::ctrl_c().await.is_ok() {
+        leave();
+    }
+}
+
+#[expect(clippy::exit, reason = "the second Ctrl-C asks for just that")]
+fn leave() {
+    std::process::exit(130);
+}
+
+/// An id that sorts by time: `20260102-030405-1a2b`.
+pub(super) fn new_id() -> String {
+    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+    format!("{now}-{:04x}", rand::random::<u16>())
+}
+
+/// A ledger with a limit in US dollars.
+pub(super) fn ledger(cost_limit: Option<f64>) -> anyhow::Result<Ledger> {
+    let micro_dollars = cost_limit.map(|usd| (usd * 1e6).floor() as u64);
+    Ok(Ledger::new(LedgerLimits { micro_dollars, ..LedgerLimits::default() }))
+}

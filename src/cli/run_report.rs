@@ -1,0 +1,265 @@
+//! What a person or a script is shown of a run.
+
+use serde_json::{Value, json};
+
+use super::printer::{Printer, plural, table};
+use super::summary::{cure, number, vote};
+use crate::dataset::Scan;
+use crate::judge::Plan;
+use crate::panel::{Panel, PanelSpec};
+use crate::provider::LedgerTotals;
+use crate::ruling::Ruling;
+use crate::run::rows::each_ruling;
+use crate::run::{JudgeTally, Report};
+use crate::store::{RunRecord, Store, StoreError};
+use crate::verdict::Status;
+
+/// Cases shown in full; a run of more shows its first ones.
+const SHOWN: usize = 12;
+/// Cases with the widest spread that are named.
+const WIDEST: usize = 5;
+
+/// A run with all that is said of it.
+pub(super) struct Outcome<'a> {
+    pub(super) run: &'a RunRecord,
+    pub(super) store: &'a Store,
+    pub(super) report: &'a Report,
+    pub(super) totals: LedgerTotals,
+    pub(super) spec: &'a PanelSpec,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Outcome<'_> {
+    /// The one JSON object of `run --json`.
+    pub(super) fn summary(&self) -> Value {
+        let tally = &self.report.tally;
+        json!({
+            "run": self.run.id,
+            "panel": self.spec.name,
+            "data": self.run.data,
+            "finished": self.report.finished,
+            "cases": tally.cases,
+            "judges": tally.judges.len(),
+            "statuses": tally.statuses,
+            "verdicts": tally.verdicts(),
+            "unscored": tally.unscored(),
+            "not_needed": tally.not_needed,
+            "accepted": tally.accepted,
+            "rejected": tally.rejected,
+            "undecided": tally.undecided,
+            "degraded": tally.degraded,
+            "threshold": self.spec.threshold,
+            "calls": self.totals.calls_sent,
+            "cached": self.totals.cached,
+            "cost_usd": tally.cost_usd(),
+            "elapsed_seconds": self.report.elapsed.as_secs_f64(),
+            "by_judge": tally.judges,
+            "warnings": self.warnings,
+        })
+    }
+
+    /// The tables for a person.
+    pub(super) fn print(&self, printer: &Printer) -> anyhow::Result<()> {
+        let tally = &self.report.tally;
+        let (first, widest) = self.pick()?;
+        printer.result(&self.cases(&first));
+        if tally.cases as usize > first.len() {
+            printer.result(&format!(
+                "… and {} more",
+                plural(tally.cases - first.len() as u64, "case", "cases")
+            ));
+        }
+        printer.result("");
+        printer.result(&judges(&tally.judges));
+        printer.result("");
+        let decided = tally.accepted + tally.rejected;
+        printer.result(&format!(
+            "{} accepted, {} rejected, {} undecided of {}{}",
+            tally.accepted,
+            tally.rejected,
+            tally.undecided,
+            plural(tally.cases, "case", "cases"),
+            share(tally.accepted, decided)
+        ));
+        printer.result(&format!("by {}", self.rule()));
+        let statuses: Vec<String> =
+            tally.statuses.present().map(|(status, n)| format!("{status} {n}")).collect();
+        printer.result(&format!(
+            "{}: {}",
+            plural(tally.verdicts(), "verdict", "verdicts"),
+            statuses.join(", ")
+        ));
+        if self.totals.calls_sent > 0 || self.totals.cached > 0 {
+            let cost = match tally.cost_usd() {
+                Some(cost) => format!("{cost:.4} US dollars"),
+                None => "price unknown".into(),
+            };
+            printer.result(&format!(
+                "{} to model servers, {} from the store, {cost}",
+                plural(self.totals.calls_sent, "call", "calls"),
+                plural(self.totals.cached, "reply", "replies")
+            ));
+        }
+        printer.result("\nnext:");
+        for line in self.next(&widest) {
+            printer.result(&format!("  {line}"));
+        }
+        Ok(())
+    }
+
+    /// The first cases, and those on which the judges disagree most.
+    fn pick(&self) -> Result<(Vec<Ruling>, Vec<(f64, String)>), StoreError> {
+        let mut first = Vec::new();
+        let mut widest: Vec<(f64, String)> = Vec::new();
+        each_ruling(self.store, self.run.number, |ruling| {
+            if let Some(spread) = ruling.spread.filter(|spread| *spread > 0.0) {
+                widest.push((spread, ruling.case.clone()));
+                widest.sort_by(|a, b| b.0.total_cmp(&a.0));
+                widest.truncate(WIDEST);
+            }
+            if first.len() < SHOWN {
+                first.push(ruling);
+            }
+            Ok::<_, StoreError>(())
+        })?;
+        Ok((first, widest))
+    }
+
+    fn cases(&self, rulings: &[Ruling]) -> String {
+        let judges = self.spec.judge.iter().map(|judge| judge.seat.name.as_str());
+        let header: Vec<&str> =
+            std::iter::once("case").chain(judges).chain(["score", "decision"]).collect();
+        let numbers: Vec<usize> = (1..header.len() - 1).collect();
+        let rows = rulings
+            .iter()
+            .map(|ruling| {
+                let mut row = vec![short(&ruling.case, 28)];
+                row.extend(ruling.votes.iter().map(vote));
+                row.push(number(ruling.score));
+                let degraded = if ruling.degraded { " (degraded)" } else { "" };
+                row.push(format!("{}{degraded}", ruling.decision.name()));
+                row
+            })
+            .collect();
+        table(&header, rows, &numbers)
+    }
+
+    fn rule(&self) -> String {
+        format!(
+            "the {} of {}, threshold {:.2}, quorum {}",
+            self.spec.aggregate.name().replace('_', " "),
+            plural(u64::from(self.spec.counted()), "vote", "votes"),
+            self.spec.threshold,
+            self.spec.quorum()
+        )
+    }
+
+    fn next(&self, widest: &[(f64, String)]) -> Vec<String> {
+        let tally = &self.report.tally;
+        let id = &self.run.id;
+        let mut next = Vec::new();
+        if !self.report.finished {
+            next.push(format!("venire run --resume {id}   go on where this run was stopped"));
+        }
+        let failed: u64 =
+            Status::ALL.iter().filter(|s| s.is_error()).map(|s| tally.statuses.get(*s)).sum();
+        if failed > tally.not_needed {
+            next.push(format!(
+                "venire run --resume {id} --retry-errors   ask again for the {} that failed",
+                plural(failed - tally.not_needed, "verdict", "verdicts")
+            ));
+            for (status, n) in tally.statuses.present() {
+                if let Some(cure) = cure(status) {
+                    next.push(format!("{n} {status}: {cure}"));
+                }
+            }
+        }
+        if !widest.is_empty() {
+            let cases: Vec<String> =
+                widest.iter().map(|(spread, case)| format!("{case} ({spread:.2})")).collect();
+            next.push(format!("look first where the judges disagree most: {}", cases.join(", ")));
+        }
+        next.push(format!("venire export {id} -o verdicts.csv   every verdict with its reasons"));
+        next
+    }
+}
+
+/// The plan of `--dry-run`.
+pub(super) fn plan(
+    panel: &Panel,
+    scan: &Scan,
+    plan: &Plan,
+    as_json: bool,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let verdicts: u64 = panel.seats.iter().map(|seat| scan.count * u64::from(seat.samples)).sum();
+    if as_json {
+        return printer.json(&json!({
+            "dry_run": true, "cases": scan.count, "judges": panel.seats.len(),
+            "verdicts": verdicts, "calls": plan.calls, "tokens_in": plan.tokens_in,
+            "tokens_out": plan.tokens_out, "cost_usd": plan.cost_usd,
+        }));
+    }
+    printer.result(&format!(
+        "{} x {} = {}",
+        plural(scan.count, "case", "cases"),
+        plural(panel.seats.len() as u64, "judge", "judges"),
+        plural(verdicts, "verdict", "verdicts")
+    ));
+    let cost = match plan.cost_usd {
+        Some(cost) => format!("at most {cost:.4} US dollars"),
+        None => "price unknown: a model has no `price`".into(),
+    };
+    printer.result(&format!(
+        "{} to model servers, about {} prompt tokens, at most {} completion tokens, {cost}",
+        plural(u64::from(plan.calls), "call", "calls"),
+        plan.tokens_in,
+        plan.tokens_out
+    ));
+    printer.result("replies that are kept in the store are not asked for again");
+    Ok(())
+}
+
+fn judges(judges: &[JudgeTally]) -> String {
+    let rows = judges
+        .iter()
+        .map(|judge| {
+            let ok = judge.statuses.get(Status::Ok);
+            let others: Vec<String> = judge
+                .statuses
+                .present()
+                .filter(|(status, _)| *status != Status::Ok)
+                .map(|(status, n)| format!("{status} {n}"))
+                .collect();
+            let mean = judge.mean_score.map_or_else(|| "-".into(), |mean| format!("{mean:.2}"));
+            let deviation =
+                judge.standard_deviation.map_or_else(|| "-".into(), |sd| format!("{sd:.2}"));
+            let latency =
+                judge.mean_latency_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.0} ms"));
+            let tokens = match judge.tokens_in + judge.tokens_out {
+                0 => "-".into(),
+                tokens => tokens.to_string(),
+            };
+            vec![judge.name.clone(), ok.to_string(), mean, deviation, latency, tokens, others.join(", ")]
+        })
+        .collect();
+    table(
+        &["judge", "votes", "mean", "sd", "time", "tokens", "without a vote"],
+        rows,
+        &[1, 2, 3, 4, 5],
+    )
+}
+
+/// A share with its 95% interval (Wilson, 1927), or nothing without cases.
+fn share(part: u64, whole: u64) -> String {
+    let _ = (part, whole);
+    String::new()
+}
+
+fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(most - 1).collect();
+    format!("{head}…")
+}

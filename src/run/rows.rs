@@ -1,0 +1,197 @@
+//! Rows of a run for other programs: one a verdict, or one a case.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ruling::{Reason, Ruling};
+use crate::store::{Store, StoreError};
+use crate::verdict::{CriterionScore, Verdict};
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// One row a verdict.
+    #[default]
+    Verdicts,
+    /// One row a case.
+    Rulings,
+}
+
+/// A verdict as a row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerdictRow {
+    /// The run's id.
+    pub run: String,
+    /// The case's id.
+    pub case: String,
+    /// The judge's name.
+    pub judge: String,
+    /// What makes it this judge.
+    pub fingerprint: String,
+    /// Which of its samples, from 0.
+    pub sample: u32,
+    /// What became of it.
+    pub status: &'static str,
+    /// The value on the judge's own scale.
+    pub raw: Option<Value>,
+    /// The score in [0,1]; present exactly when the status is `ok`.
+    pub score: Option<f64>,
+    /// Scores by criterion; null where the judge left one out.
+    pub criteria: Option<BTreeMap<String, Option<f64>>>,
+    /// What the judge found.
+    pub feedback: Option<Vec<String>>,
+    /// Why there is no score.
+    pub detail: Option<String>,
+    /// The model that the server says it used.
+    pub model_returned: Option<String>,
+    /// Prompt tokens.
+    pub tokens_in: u64,
+    /// Completion tokens.
+    pub tokens_out: u64,
+    /// US dollars; null where the model has no price.
+    pub cost_usd: Option<f64>,
+    /// The time of the verdict in milliseconds.
+    pub latency_ms: u64,
+    /// Requests or runs made, failed ones included.
+    pub attempts: u32,
+    /// Whether every reply came from the store.
+    pub cached: bool,
+    /// Facts about how it was measured.
+    pub notes: Option<BTreeMap<String, Value>>,
+}
+
+/// A ruling as a row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RulingRow {
+    /// The run's id.
+    pub run: String,
+    /// The case's id.
+    pub case: String,
+    /// The panel's score in [0,1]; null below the quorum.
+    pub score: Option<f64>,
+    /// The same over the votes as given.
+    pub raw_score: Option<f64>,
+    /// The mean of the votes.
+    pub tiebreak: Option<f64>,
+    /// Largest minus smallest vote; null below two votes.
+    pub spread: Option<f64>,
+    /// `accept`, `reject` or `undecided`.
+    pub decision: &'static str,
+    /// Why, where it is not the threshold: `required_judge`, `no_quorum`, ...
+    pub reason: String,
+    /// The score that an accepted output must reach.
+    pub threshold: f64,
+    /// Whether fewer votes were used than declared.
+    pub degraded: bool,
+    /// Votes with a score.
+    pub votes_used: u32,
+    /// Counted seats.
+    pub votes_declared: u32,
+    /// The least votes for a decision.
+    pub quorum: u32,
+}
+
+impl VerdictRow {
+    /// The row of a verdict.
+    #[must_use]
+    pub fn new(run: &str, case: &str, verdict: Verdict) -> Self {
+        let criterion = |c: CriterionScore| (c.name, c.score.map(crate::score::Score::get));
+        Self {
+            run: run.to_owned(),
+            case: case.to_owned(),
+            judge: verdict.judge,
+            fingerprint: verdict.fingerprint.to_string(),
+            sample: verdict.sample,
+            status: verdict.status.name(),
+            raw: verdict.raw,
+            score: verdict.score.map(crate::score::Score::get),
+            criteria: (!verdict.criteria.is_empty())
+                .then(|| verdict.criteria.into_iter().map(criterion).collect()),
+            feedback: (!verdict.feedback.is_empty()).then_some(verdict.feedback),
+            detail: verdict.detail,
+            model_returned: verdict.model_returned,
+            tokens_in: verdict.usage.tokens_in,
+            tokens_out: verdict.usage.tokens_out,
+            cost_usd: verdict.cost_usd,
+            latency_ms: verdict.latency_ms,
+            attempts: verdict.attempts,
+            cached: verdict.cached,
+            notes: (!verdict.notes.is_empty()).then_some(verdict.notes),
+        }
+    }
+}
+
+impl RulingRow {
+    /// The row of a ruling.
+    #[must_use]
+    pub fn new(run: &str, ruling: &Ruling) -> Self {
+        let reason = match &ruling.reason {
+            Reason::Threshold => "threshold".to_owned(),
+            Reason::RequiredJudge { judge } => format!("required_judge: {judge}"),
+            Reason::RequiredJudgeMissing { judge } => format!("required_judge_missing: {judge}"),
+            Reason::RequiredCriterion { criterion } => format!("required_criterion: {criterion}"),
+            Reason::NoQuorum => "no_quorum".to_owned(),
+        };
+        Self {
+            run: run.to_owned(),
+            case: ruling.case.clone(),
+            score: ruling.score.map(crate::score::Score::get),
+            raw_score: ruling.raw_score.map(crate::score::Score::get),
+            tiebreak: ruling.tiebreak.map(crate::score::Score::get),
+            spread: ruling.spread,
+            decision: ruling.decision.name(),
+            reason,
+            threshold: ruling.threshold,
+            degraded: ruling.degraded,
+            votes_used: ruling.votes_used,
+            votes_declared: ruling.votes_declared,
+            quorum: ruling.quorum,
+        }
+    }
+}
+
+/// Calls `each` with the ruling of every case that has one, in the data's order.
+///
+/// # Errors
+/// When the store refuses or `each` does.
+pub fn each_ruling<E: From<StoreError>>(
+    store: &Store,
+    run: i64,
+    mut each: impl FnMut(Ruling) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut failure = None;
+    store.each_case(run, |position, _| {
+        if failure.is_none()
+            && let Some(ruling) = store.ruling(run, position)?
+        {
+            failure = each(ruling).err();
+        }
+        Ok(())
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Calls `each` with the case id and verdict of everything that was judged, cases without a
+/// ruling included, in the data's order.
+///
+/// # Errors
+/// When the store refuses or `each` does.
+pub fn each_verdict<E: From<StoreError>>(
+    store: &Store,
+    run: i64,
+    mut each: impl FnMut(&str, Verdict) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut failure = None;
+    store.each_case(run, |position, id| {
+        for verdict in store.verdicts(run, position)? {
+            if failure.is_none() {
+                failure = each(&id, verdict).err();
+            }
+        }
+        Ok(())
+    })?;
+    failure.map_or(Ok(()), Err)
+}
