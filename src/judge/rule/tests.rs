@@ -1,0 +1,1 @@
+//! Rule judges, from configuration to verdict.
