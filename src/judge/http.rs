@@ -1,14 +1,429 @@
-//! http.
-/// Stand-in until merged.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+//! The `http` judge: posts each case as JSON to a service and reads its answer, in the form
+//! that scripts answer in.
+//!
+//! It waits and asks again like a polite client where the service says that it is busy, and
+//! never otherwise. Redirects are not followed: they could carry keys to another host.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use futures::future::BoxFuture;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, StatusCode, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::process::{Period, plain};
+use super::script::answer::{self, AnswerForm};
+use super::{BoxedJudge, BuildContext, BuildError, Judge};
+use crate::case::Case;
+use crate::provider::{CallContext, ProviderError};
+use crate::score::Scale;
+use crate::verdict::{Fingerprint, Status, Verdict};
+
+/// Bytes of an answer that are read at most.
+const BODY_LIMIT: usize = 1024 * 1024;
+
+/// Configuration of an `http` judge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HttpSpec {}
+pub struct HttpSpec {
+    /// Where to post the case.
+    pub url: String,
+    /// `POST` or `PUT`.
+    #[serde(default)]
+    pub method: PostMethod,
+    /// Extra request headers. Keys belong in `api_key_env`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The environment variable whose value is sent as bearer token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// The scale of `score` in the answers, criteria included; `unit` when absent.
+    #[serde(default = "unit")]
+    pub scale: Scale,
+    /// Whether every answer must carry the case's `id`.
+    #[serde(default)]
+    pub echo_id: bool,
+    /// How long one request may take; only the judge's deadline holds when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Period>,
+    /// Which version of the service this is. Part of the fingerprint: raise it when the
+    /// service changes in a way that the address does not show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// The method by which a case is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum PostMethod {
+    /// POST.
+    #[default]
+    Post,
+    /// PUT.
+    Put,
+}
+
+fn unit() -> Scale {
+    Scale::UNIT
+}
+
+struct HttpJudge {
+    url: Url,
+    method: Method,
+    headers: HeaderMap,
+    key: Option<SecretString>,
+    form: AnswerForm,
+    timeout: Option<Duration>,
+    client: OnceLock<reqwest::Client>,
+    fingerprint: Fingerprint,
+}
+
+impl std::fmt::Debug for HttpJudge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpJudge").field("url", &shown(&self.url)).finish_non_exhaustive()
+    }
+}
+
+/// The URL without what may be a secret in it.
+pub(super) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+/// A URL that requests can be sent to.
+pub(super) fn parse_url(text: &str, field: &str) -> Result<Url, BuildError> {
+    let wrong = |why: &str| {
+        BuildError::invalid(field, format!("{why}: expected such as `http://localhost:8000/judge`"))
+    };
+    let url = Url::parse(text).map_err(|error| wrong(&format!("`{text}` is not a URL ({error})")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong(&format!("the scheme `{}` is not http or https", url.scheme())));
+    }
+    Ok(url)
+}
+
+/// Header names and values of a configuration.
+pub(super) fn parse_headers(
+    headers: &BTreeMap<String, String>,
+    field: &str,
+) -> Result<HeaderMap, BuildError> {
+    let mut parsed = HeaderMap::new();
+    for (name, value) in headers {
+        let at = format!("{field}.{name}");
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| BuildError::invalid(&at, "is not the name of a header"))?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| BuildError::invalid(&at, "holds characters that no header may hold"))?;
+        value.set_sensitive(true);
+        parsed.insert(key, value);
+    }
+    Ok(parsed)
+}
+
+/// Headers that say who asks, not what: a new key is not a new judge.
+const CREDENTIALS: [&str; 5] = ["authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"];
+
 impl HttpSpec {
-    /// Builds.
+    /// Checks the configuration and reads the key. Nothing is sent.
     ///
     /// # Errors
-    /// Always.
-    pub fn build(&self, _: &super::BuildContext) -> Result<super::BoxedJudge, super::BuildError> {
-        Err(super::BuildError::invalid("kind", "not merged"))
+    /// A URL or header that can't work, a variable that is not set, a timeout of 0.
+    pub fn build(&self, _context: &BuildContext) -> Result<BoxedJudge, BuildError> {
+        let url = parse_url(&self.url, "url")?;
+        let headers = parse_headers(&self.headers, "headers")?;
+        let key = self.api_key_env.as_deref().map(|variable| match std::env::var(variable) {
+            Ok(key) if !key.trim().is_empty() => {
+                if HeaderValue::from_str(&format!("Bearer {}", key.trim())).is_err() {
+                    let reason = format!("`{variable}` holds characters that no header may hold");
+                    return Err(BuildError::invalid("api_key_env", reason));
+                }
+                Ok(SecretString::from(key.trim().to_owned()))
+            }
+            _ => {
+                let reason = format!("the environment variable `{variable}` is not set: put the key in it");
+                Err(BuildError::invalid("api_key_env", reason))
+            }
+        });
+        if key.is_some() && headers.contains_key("authorization") {
+            let reason = "stands beside `api_key_env`: expected one of the two";
+            return Err(BuildError::invalid("headers.authorization", reason));
+        }
+        if self.timeout.is_some_and(|timeout| timeout.get().is_zero()) {
+            return Err(BuildError::invalid("timeout", "expected more than 0 seconds"));
+        }
+        let named: BTreeMap<String, &String> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .filter(|(name, _)| !CREDENTIALS.contains(&name.as_str()))
+            .collect();
+        let mut address = url.clone();
+        let _ = address.set_username("");
+        let _ = address.set_password(None);
+        let identity = json!({
+            "url": address.as_str(),
+            "method": self.method,
+            "headers": named,
+            "scale": self.scale,
+            "version": self.version,
+            "answer": answer::VERSION,
+        });
+        Ok(std::sync::Arc::new(HttpJudge {
+            url,
+            method: match self.method {
+                PostMethod::Post => Method::POST,
+                PostMethod::Put => Method::PUT,
+            },
+            headers,
+            key: key.transpose()?,
+            form: AnswerForm { scale: self.scale, echo_id: self.echo_id },
+            timeout: self.timeout.map(Period::get),
+            client: OnceLock::new(),
+            fingerprint: Fingerprint::of("http", &identity),
+        }))
     }
+}
+
+/// One request that gave no answer.
+#[derive(Debug)]
+struct Failure {
+    status: Status,
+    detail: String,
+    /// Whether the service asked for another try, and after what wait.
+    again: Option<Option<Duration>>,
+}
+
+impl Failure {
+    fn new(status: Status, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), again: None }
+    }
+}
+
+impl Judge for HttpJudge {
+    fn kind(&self) -> &'static str {
+        "http"
+    }
+
+    fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            let body = match serde_json::to_string(case) {
+                Ok(body) => body,
+                Err(error) => return Verdict::failed(Status::Internal, error.to_string()),
+            };
+            let mut attempts = 0;
+            let mut verdict = match self.ask(&body, context, &mut attempts).await {
+                Ok(bytes) => self.form.read(&bytes, case),
+                Err(failure) => Verdict::failed(failure.status, failure.detail),
+            };
+            verdict.attempts = attempts.max(1);
+            verdict
+        })
+    }
+
+    fn ping<'a>(
+        &'a self,
+        context: &'a CallContext,
+    ) -> Option<BoxFuture<'a, Result<String, ProviderError>>> {
+        Some(Box::pin(async move {
+            // Any answer at all shows that the service is there; a case is not sent, since
+            // judging may cost something.
+            let request = async {
+                let client = self.client().map_err(|f| f.detail)?;
+                client
+                    .head(self.url.clone())
+                    .headers(self.headers.clone())
+                    .send()
+                    .await
+                    .map_err(|error| self.transport(&error).detail)
+            };
+            let result = tokio::time::timeout_at(context.deadline, request).await;
+            let message = match result {
+                Ok(Ok(response)) => {
+                    return Ok(format!("`{}` answers ({})", shown(&self.url), response.status()));
+                }
+                Ok(Err(message)) => message,
+                Err(_) => format!("`{}` does not answer", shown(&self.url)),
+            };
+            Err(ProviderError {
+                status: Status::ProviderError,
+                message,
+                http_status: None,
+                attempts: 1,
+                hint: Some("start the service, or correct `url`".to_owned()),
+            })
+        }))
+    }
+}
+
+impl HttpJudge {
+    fn client(&self) -> Result<&reqwest::Client, Failure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(10))
+            .user_agent(concat!("venire/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| Failure::new(Status::Internal, error.to_string()))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Asks until there is an answer, a failure that asking again can't mend, or no time.
+    async fn ask(
+        &self,
+        body: &str,
+        context: &CallContext,
+        attempts: &mut u32,
+    ) -> Result<Vec<u8>, Failure> {
+        let mut last: Option<Failure> = None;
+        let asked = {
+            let attempts = &mut *attempts;
+            let last = &mut last;
+            let once = || {
+                *attempts += 1;
+                self.request(body)
+            };
+            let waits = ExponentialBuilder::default()
+                .with_min_delay(Duration::from_millis(250))
+                .with_max_delay(Duration::from_secs(20))
+                .with_jitter()
+                .without_max_times();
+            let deadline = context.deadline;
+            let work = once
+                .retry(waits)
+                .when(|failure: &Failure| failure.again.is_some())
+                .adjust(|failure, wait| {
+                    let wait = failure.again.flatten().or(wait)?;
+                    // A pause that ends after the deadline is no use: say so now.
+                    (Instant::now().checked_add(wait)? < deadline).then_some(wait)
+                })
+                .notify(|failure, _| {
+                    *last = Some(Failure::new(failure.status, failure.detail.clone()));
+                });
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => {
+                    return Err(Failure::new(Status::Cancelled, "stopped while waiting for the service"));
+                }
+                asked = tokio::time::timeout_at(deadline, work) => asked,
+            }
+        };
+        match (asked, last) {
+            (Ok(result), _) => result,
+            (Err(_), Some(failure)) => Err(failure),
+            (Err(_), None) => {
+                let detail = format!("`{}` gave no answer before the deadline", shown(&self.url));
+                Err(Failure::new(Status::Timeout, detail))
+            }
+        }
+    }
+
+    async fn request(&self, body: &str) -> Result<Vec<u8>, Failure> {
+        let mut request = self
+            .client()?
+            .request(self.method.clone(), self.url.clone())
+            .headers(self.headers.clone())
+            .header("content-type", "application/json")
+            .header("accept", "application/json")
+            .body(body.to_owned());
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.expose_secret());
+        }
+        if let Some(timeout) = self.timeout {
+            request = request.timeout(timeout);
+        }
+        let response = request.send().await.map_err(|error| self.transport(&error))?;
+        let status = response.status();
+        let retry_after = retry_after(response.headers());
+        let location = response.headers().get("location").cloned();
+        let bytes = self.body(response).await;
+        if status.is_success() {
+            return bytes;
+        }
+        let said = bytes.map(|b| plain::head(&String::from_utf8_lossy(&b), 200)).unwrap_or_default();
+        let detail = format!("`{}` answered {status}: {said}", shown(&self.url));
+        Err(match status {
+            StatusCode::TOO_MANY_REQUESTS => Failure {
+                status: Status::RateLimited,
+                detail,
+                again: Some(retry_after),
+            },
+            StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT => {
+                Failure { status: Status::ProviderError, detail, again: Some(retry_after) }
+            }
+            _ if status.is_redirection() => {
+                let to = location.and_then(|l| l.to_str().map(|l| plain::head(l, 200)).ok());
+                let to = to.unwrap_or_default();
+                let detail = format!(
+                    "`{}` redirects to `{to}`: redirects are not followed, set `url` to where the service is",
+                    shown(&self.url)
+                );
+                Failure::new(Status::ProviderError, detail)
+            }
+            _ => Failure::new(Status::ProviderError, detail),
+        })
+    }
+
+    async fn body(&self, mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(&error))? {
+            if bytes.len() + chunk.len() > BODY_LIMIT {
+                let detail = format!("the answer is longer than {BODY_LIMIT} bytes");
+                return Err(Failure::new(Status::Unparseable, detail));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    fn transport(&self, error: &reqwest::Error) -> Failure {
+        let url = shown(&self.url);
+        if error.is_timeout() {
+            return Failure::new(Status::Timeout, format!("`{url}` took too long to answer"));
+        }
+        let cause = root_cause(error);
+        let detail = if error.is_connect() {
+            format!("failed to connect to `{url}` ({cause}): is the service running? try `curl -i {url}`")
+        } else {
+            format!("the exchange with `{url}` broke off ({cause})")
+        };
+        Failure::new(Status::ProviderError, detail)
+    }
+}
+
+/// The innermost error, which says what happened without repeating the URL.
+pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// `Retry-After` (RFC 9110, section 10.2.3): seconds or a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    let wait = date.duration_since(jiff::Timestamp::now());
+    Some(Duration::try_from(wait).unwrap_or_default())
 }

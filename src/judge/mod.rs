@@ -10,6 +10,7 @@ pub mod http;
 pub mod human;
 pub mod llm;
 pub mod observe;
+pub mod process;
 pub mod replay;
 pub mod rule;
 pub mod script;
