@@ -1,0 +1,180 @@
+//! Bad input gets a clear message and the right exit code, before anything is judged.
+
+use crate::workbench::{RULES, Workbench};
+
+fn bench_with_panel(panel: &str) -> Workbench {
+    let bench = Workbench::with_rules();
+    bench.write("panel.toml", panel);
+    bench
+}
+
+#[test]
+fn a_data_set_that_is_not_there_is_named() {
+    Workbench::with_rules().run(&["run", "nothing.csv"]).exits(2).says(&["nothing.csv"]);
+}
+
+#[test]
+fn a_panel_that_is_not_there_is_named_with_what_to_do() {
+    let bench = Workbench::new();
+    bench.run(&["run", "x.csv"]).exits(2).says(&["panel.toml", "venire init"]);
+}
+
+#[test]
+fn an_empty_data_set_is_inconclusive() {
+    let bench = Workbench::with_rules();
+    bench.write("empty.csv", "id,input,output\n");
+    bench.run(&["run", "empty.csv"]).exits(3).says(&["empty.csv", "no cases"]);
+    bench.write("empty.jsonl", "");
+    bench.run(&["run", "empty.jsonl"]).exits(3);
+}
+
+#[test]
+fn a_data_set_without_an_output_says_which_columns_it_has() {
+    let bench = Workbench::with_rules();
+    bench.write("wrong.csv", "id,input,outptu\na,q,x\n");
+    bench.run(&["run", "wrong.csv"]).exits(2).says(&["wrong.csv", "output", "outptu", "--map"]);
+}
+
+#[test]
+fn a_mapped_column_that_is_not_there_is_named() {
+    let bench = Workbench::with_rules();
+    let ran = bench.run(&["run", "cases.csv", "--map", "output=completion"]);
+    ran.exits(2).says(&["completion"]);
+}
+
+#[test]
+fn two_columns_for_one_field_with_different_values_are_refused() {
+    let bench = Workbench::with_rules();
+    bench.write("two.csv", "id,output,completion\na,x,y\n");
+    bench.run(&["run", "two.csv"]).exits(2).says(&["output", "completion", "--map"]);
+}
+
+#[test]
+fn an_id_that_stands_twice_is_named_with_both_lines() {
+    let bench = Workbench::with_rules();
+    bench.write("twice.csv", "id,output\na,x\nb,y\na,z\n");
+    bench.run(&["run", "twice.csv"]).exits(2).says(&["`a`", "2", "4"]);
+}
+
+#[test]
+fn a_row_with_broken_utf8_is_named_and_can_be_skipped() {
+    let bench = Workbench::with_rules();
+    bench.write("broken.csv", b"id,output\na,one two\nb,\xff\xfe\nc,three four\n".as_slice());
+    bench.run(&["run", "broken.csv"]).exits(2).says(&["broken.csv", "3", "UTF-8"]);
+    let ran = bench.run(&["run", "broken.csv", "--on-bad-row", "skip", "--json"]).exits(0);
+    assert_eq!(ran.json()["cases"], 2);
+    ran.says(&["1 row"]);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_a_near_miss() {
+    let bench = bench_with_panel(&RULES.replace("threshold", "treshold"));
+    bench.run(&["check"]).exits(2).says(&["panel.toml", "treshold", "did you mean `threshold`?"]);
+    let bench = bench_with_panel(&RULES.replace("graded", "grade"));
+    bench.run(&["check"]).exits(2).says(&["short", "grade", "did you mean `graded`?"]);
+}
+
+#[test]
+fn an_unknown_kind_of_judge_is_named_with_a_near_miss() {
+    let bench = bench_with_panel(&RULES.replace("kind = \"rule\"", "kind = \"rul\""));
+    bench.run(&["check"]).exits(2).says(&["short", "rul", "did you mean `rule`?"]);
+    let bench = bench_with_panel(&RULES.replace("\"length\"", "\"lenght\""));
+    bench.run(&["check"]).exits(2).says(&["short", "lenght", "length"]);
+}
+
+#[test]
+fn a_quorum_above_the_seats_is_refused() {
+    let bench = bench_with_panel(&format!("quorum = 3\n{RULES}"));
+    bench.run(&["check"]).exits(2).says(&["quorum", "3", "2"]);
+}
+
+#[test]
+fn a_panel_without_judges_or_with_a_name_twice_is_refused() {
+    bench_with_panel("threshold = 0.5\n").run(&["check"]).exits(2).says(&["judge"]);
+    let bench = bench_with_panel(&RULES.replace("\"some\"", "\"short\""));
+    bench.run(&["check"]).exits(2).says(&["short", "differ"]);
+}
+
+#[test]
+fn a_missing_key_is_named_and_no_request_is_made() {
+    let panel = "[[judge]]\nname = \"gpt\"\nkind = \"llm\"\nmodel = \"openai/gpt-4.1-mini\"\n";
+    let bench = bench_with_panel(panel);
+    bench.run(&["run", "cases.csv"]).exits(2).says(&["gpt", "OPENAI_API_KEY"]);
+}
+
+#[test]
+fn an_unknown_provider_is_named_with_a_near_miss() {
+    let panel = "[[judge]]\nname = \"gpt\"\nkind = \"llm\"\nmodel = \"opnai/gpt\"\n";
+    bench_with_panel(panel).run(&["check"]).exits(2).says(&["opnai", "openai"]);
+}
+
+#[test]
+fn an_unreachable_server_is_inconclusive_and_says_how_to_check() {
+    let port = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let panel = crate::workbench::model_panel(&format!("http://127.0.0.1:{port}"), 1, "timeout = 3");
+    let bench = bench_with_panel(&panel);
+    let ran = bench.run(&["run", "cases.csv", "--json"]).exits(3);
+    assert_eq!(ran.json()["undecided"], 3);
+    let ran = bench.run(&["export", "latest", "-o", "-"]).exits(0);
+    assert!(ran.stdout.contains("listening"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_rubric_whose_weights_sum_to_zero_is_refused() {
+    let bench = Workbench::with_rules();
+    bench.write(
+        "mine.toml",
+        "name = \"mine\"\ndescription = \"x\"\n[[criteria]]\nname = \"a\"\nweight = 0\ndescription = \"x\"\n",
+    );
+    let panel = crate::workbench::model_panel("http://127.0.0.1:9", 1, "")
+        .replace("mode = \"yes_no\"\ncriterion = \"Is it right?\"", "rubric = \"mine.toml\"");
+    bench.write("panel.toml", panel);
+    bench.run(&["check"]).exits(2).says(&["mine.toml", "weight"]);
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named_before_anything_runs() {
+    let panel = "[[judge]]\nname = \"tests\"\nkind = \"command\"\nchecks = [{ argv = [\"no-such-program-here\"] }]\n";
+    bench_with_panel(panel).run(&["run", "cases.csv"]).exits(2).says(&["tests", "no-such-program-here"]);
+}
+
+#[test]
+fn a_panel_whose_every_judge_abstains_is_inconclusive() {
+    let panel = "[[judge]]\nname = \"same\"\nkind = \"rule\"\nrule = \"equals\"\n";
+    let ran = bench_with_panel(panel).run(&["run", "cases.csv", "--json"]).exits(3);
+    let summary = ran.json();
+    assert_eq!(summary["statuses"]["abstained"], 3);
+    assert_eq!((&summary["accepted"], &summary["rejected"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn broken_configuration_is_named_with_its_line() {
+    bench_with_panel("threshold = = 1").run(&["check"]).exits(2).says(&["panel.toml", "TOML", "line 1"]);
+    let bench = Workbench::with_rules();
+    bench.write("panel.ini", "x");
+    bench.run(&["check", "-c", "panel.ini"]).exits(2).says(&["panel.ini", ".toml"]);
+}
+
+#[test]
+fn an_unknown_run_is_named() {
+    let bench = Workbench::with_rules();
+    bench.run(&["export", "latest", "-o", "x.csv"]).exits(2).says(&["store.db", "venire run"]);
+    bench.run(&["run", "cases.csv"]).exits(0);
+    bench.run(&["export", "nope", "-o", "x.csv"]).exits(2).says(&["nope", "venire list runs"]);
+    bench.run(&["export", "latest", "-o", "x.pdf"]).exits(2).says(&["x.pdf", ".csv"]);
+}
+
+#[test]
+fn a_resumed_run_whose_data_or_panel_changed_is_refused() {
+    let bench = Workbench::with_rules();
+    bench.run(&["run", "cases.csv"]).exits(0);
+    bench.write("cases.csv", "id,input,output\na,q,other\n");
+    bench.run(&["run", "--resume"]).exits(2).says(&["data set has changed"]);
+    let bench = Workbench::with_rules();
+    bench.run(&["run", "cases.csv"]).exits(0);
+    bench.write("panel.toml", RULES.replace("0.5", "0.6"));
+    bench.run(&["run", "--resume"]).exits(2).says(&["panel has changed"]);
+}
