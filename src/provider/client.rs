@@ -1,0 +1,450 @@
+//! The one sender: looks up, reserves, paces, sends, reads, retries, records.
+//!
+//! A reply is booked as spent as soon as it is read, and returned only when it is on disk.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::breaker::Admission;
+use super::capability::Capability;
+use super::chat::{ChatReply, ChatRequest};
+use super::context::CallContext;
+use super::endpoint::{Checked, Endpoint, EndpointSpec, Inner, Lane};
+use super::error::{EndpointError, ProviderError};
+use super::failure::Failure;
+use super::flight::Flights;
+use super::key::ReplyKey;
+use super::ledger::Reservation;
+use super::pace::Blocked;
+use super::retry::{Waits, asked_for, asked_for_in_body};
+use super::transport::{Http, Incoming, Outgoing, Transport};
+use super::wire::{Decoded, Plan, ServerFault, Undecodable, downgraded};
+use crate::verdict::{Status, Usage};
+
+/// A wait of a server's that is longer than this is as good as for ever.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Bytes a token, for pacing only: real usage corrects it afterwards.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Reads an environment variable.
+type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Sends requests to model servers. Cheap to clone; clones share connections, pacing and
+/// circuit breakers. Nothing is opened before the first request.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    variables: Variables,
+    transport: Arc<dyn Transport>,
+    /// By address and the variable that the key is in: limits belong to an account.
+    lanes: Mutex<HashMap<(String, Option<String>), Arc<Lane>>>,
+    /// By address and model.
+    capabilities: Mutex<HashMap<(String, String), Arc<Capability>>>,
+    flights: Flights,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::with_variables(|name| std::env::var(name).ok())
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+/// Why waiting ended before what was waited for.
+enum Ended {
+    Cancelled,
+    Deadline,
+}
+
+/// Waits for `work` until the context says otherwise. Dropping `work` cancels it.
+async fn within<F: Future>(context: &CallContext, work: F) -> Result<F::Output, Ended> {
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Err(Ended::Cancelled),
+        output = work => Ok(output),
+        () = sleep_until(context.deadline) => Err(Ended::Deadline),
+    }
+}
+
+impl Client {
+    /// A client that reads keys with `variable` instead of from the environment.
+    pub fn with_variables(
+        variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with_transport(Arc::new(Http::default()), variable)
+    }
+
+    pub(super) fn with_transport(
+        transport: Arc<dyn Transport>,
+        variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                variables: Arc::new(variable),
+                transport,
+                lanes: Mutex::default(),
+                capabilities: Mutex::default(),
+                flights: Flights::default(),
+            }),
+        }
+    }
+
+    /// An endpoint of this client. The key is read from the environment here.
+    ///
+    /// # Errors
+    /// An unknown provider, a malformed URL or header, a missing key.
+    pub fn endpoint(&self, spec: &EndpointSpec) -> Result<Endpoint, EndpointError> {
+        let checked = Checked::new(spec, &*self.shared.variables)?;
+        let lane = {
+            let mut lanes = self.shared.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            let address = (checked.base_url.clone(), checked.key_variable.clone());
+            Arc::clone(lanes.entry(address).or_insert_with(|| Arc::new(Lane::new())))
+        };
+        lane.pace.tighten(checked.limits);
+        let capability = {
+            let mut known =
+                self.shared.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+            let model = (checked.base_url.clone(), checked.name());
+            Arc::clone(known.entry(model).or_insert_with(|| Arc::new(checked.first_capability())))
+        };
+        Ok(checked.into_endpoint(lane, capability))
+    }
+
+    /// Asks a model, or finds its reply in the store. Identical requests at the same time are
+    /// sent once. Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// See [`ProviderError`]; what may help was retried until the deadline.
+    pub async fn chat(
+        &self,
+        endpoint: &Endpoint,
+        request: &ChatRequest,
+        context: &CallContext,
+    ) -> Result<ChatReply, ProviderError> {
+        let endpoint = &*endpoint.inner;
+        if request.temperature.is_some_and(|temperature| !temperature.is_finite()) {
+            let message = "`temperature` must be a finite number".to_owned();
+            return Err(ProviderError::new(Status::Internal, message));
+        }
+        let key = endpoint.key_parts.key(request, context.sample);
+        let flight = self.shared.flights.enter(key, context);
+        let mut slot = within(context, flight.slot.lock())
+            .await
+            .map_err(|ended| stopped(&ended, endpoint, "waiting for an identical request"))?;
+        if let Some(reply) = &*slot {
+            context.ledger.count_cached();
+            return Ok(found(reply.clone(), endpoint));
+        }
+        let mut call = Call {
+            transport: &*self.shared.transport,
+            endpoint,
+            request,
+            context,
+            attempts: 0,
+        };
+        let outcome = call.run(&key).await;
+        let attempts = call.attempts;
+        match outcome {
+            Ok(reply) => {
+                if flight.close() {
+                    *slot = Some(reply.clone());
+                }
+                Ok(reply)
+            }
+            Err(error) => Err(ProviderError { attempts, ..error }),
+        }
+    }
+}
+
+/// A reply that was not paid for now.
+fn found(reply: ChatReply, endpoint: &Inner) -> ChatReply {
+    ChatReply {
+        cached: true,
+        attempts: 0,
+        cost_usd: endpoint.price.map(|_| 0.0),
+        ..reply
+    }
+}
+
+fn stopped(ended: &Ended, endpoint: &Inner, doing: &str) -> ProviderError {
+    match ended {
+        Ended::Cancelled => ProviderError::new(Status::Cancelled, "stopped before the reply"),
+        Ended::Deadline => ProviderError::new(
+            Status::Timeout,
+            format!("`{}`: the deadline passed while {doing}", endpoint.name),
+        )
+        .hint("raise `timeout`, or lower `max_in_flight` if the server is slow under load"),
+    }
+}
+
+/// One call: a lookup, and requests until one is answered.
+struct Call<'a> {
+    transport: &'a dyn Transport,
+    endpoint: &'a Inner,
+    request: &'a ChatRequest,
+    context: &'a CallContext,
+    attempts: u32,
+}
+
+/// An attempt's reply, with what is known only while it is made.
+struct Answer {
+    decoded: Decoded,
+    plan: Plan,
+    latency: Duration,
+    request_id: Option<String>,
+}
+
+/// What follows from a failed attempt.
+enum Next {
+    /// Ask again at once: in another way.
+    Otherwise,
+    /// Ask again after a wait, or give up.
+    Failed(Failure),
+}
+
+impl Call<'_> {
+    async fn run(&mut self, key: &ReplyKey) -> Result<ChatReply, ProviderError> {
+        let context = self.context;
+        if !context.fresh {
+            let lookup = within(context, context.replies.lookup(key)).await;
+            let kept = lookup
+                .map_err(|ended| stopped(&ended, self.endpoint, "looking for a kept reply"))?;
+            if let Some(kept) = kept {
+                context.ledger.count_cached();
+                return Ok(found(kept, self.endpoint));
+            }
+        }
+        let mut reservation = context.ledger.reserve(self.endpoint.worst_case(self.request))?;
+        let answer = self.ask(&mut reservation).await?;
+        let usage = answer.decoded.usage.unwrap_or_else(|| self.upper_bound(&answer.decoded));
+        let price = self.endpoint.price;
+        reservation.spend(&usage, price.map(|price| price.micro_dollars(&usage)));
+        drop(reservation);
+        let reply = ChatReply {
+            text: answer.decoded.text,
+            reasoning: answer.decoded.reasoning,
+            finish: answer.decoded.finish,
+            logprobs: answer.decoded.logprobs,
+            usage,
+            model: answer.decoded.model,
+            request_id: answer.request_id.or(answer.decoded.id),
+            latency_ms: u64::try_from(answer.latency.as_millis()).unwrap_or(u64::MAX),
+            attempts: self.attempts,
+            cost_usd: price.map(|price| price.cost_usd(&usage)),
+            downgraded: downgraded(self.request, answer.plan.form),
+            cached: false,
+        };
+        // No deadline here: it is paid for, and keeping it takes milliseconds.
+        match context.replies.record(key, &reply).await {
+            Ok(()) => Ok(reply),
+            Err(error) => Err(ProviderError::new(
+                Status::Internal,
+                format!("`{}` replied, but the reply does not count: {error}", self.endpoint.name),
+            )
+            .hint("check that the store's disk has room and can be written to")),
+        }
+    }
+
+    /// Sends requests until one is answered.
+    async fn ask(&mut self, reservation: &mut Reservation) -> Result<Answer, ProviderError> {
+        let mut waits = Waits::new();
+        let mut failures = 0;
+        loop {
+            let failure = match self.attempt(reservation).await? {
+                Ok(answer) => return Ok(answer),
+                Err(Next::Otherwise) => continue,
+                Err(Next::Failed(failure)) => failure,
+            };
+            failures += 1;
+            let wait = failure.wait().unwrap_or_else(|| waits.next()).min(LONGEST_WAIT);
+            let now = Instant::now();
+            if failure.wait().is_some() && failure.is_overload() {
+                self.endpoint.lane.pace.freeze(now + wait);
+            }
+            let may_help = failures < failure.attempts();
+            if !may_help || wait >= self.context.deadline.saturating_duration_since(now) {
+                let error = failure.into_error(self.endpoint, self.request);
+                return Err(if may_help { too_late(error, wait) } else { error });
+            }
+            tracing::debug!(
+                model = self.endpoint.name,
+                attempts = self.attempts,
+                wait_ms = wait.as_millis() as u64,
+                failure = failure_name(&failure),
+                "asking again"
+            );
+            within(self.context, sleep(wait))
+                .await
+                .map_err(|ended| stopped(&ended, self.endpoint, "waiting to ask again"))?;
+        }
+    }
+
+    /// Sends one request. The outer error ends the call.
+    async fn attempt(
+        &mut self,
+        reservation: &mut Reservation,
+    ) -> Result<Result<Answer, Next>, ProviderError> {
+        let (endpoint, request, context) = (self.endpoint, self.request, self.context);
+        let wire = endpoint.wire();
+        // Nobody queues for a server that is known to be down.
+        drop(admit(endpoint)?);
+        let first = endpoint.capability.plan(wire, request);
+        let _trial = within(context, endpoint.capability.trial(first, request))
+            .await
+            .map_err(|ended| stopped(&ended, endpoint, "waiting for the first reply"))?;
+        // Whoever tried may have learned something meanwhile.
+        let plan = endpoint.capability.plan(wire, request);
+        let permit = within(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.deadline))
+            .await
+            .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
+            .map_err(|blocked| blocked_error(blocked, endpoint))?;
+        let admission = admit(endpoint)?;
+        reservation.count_sent()?;
+        let body = wire.encode(endpoint.target(), request, plan);
+        self.attempts += 1;
+        let sent = Instant::now();
+        let outgoing = Outgoing { url: &endpoint.url, headers: &endpoint.headers, body };
+        let outcome = match within(context, self.transport.send(outgoing)).await {
+            Ok(outcome) => outcome,
+            Err(ended) => return Err(stopped(&ended, endpoint, "waiting for the reply")),
+        };
+        let failure = match outcome {
+            Err(fault) => Failure::Transport(fault),
+            Ok(incoming) => match self.read(&incoming) {
+                Ok(decoded) => {
+                    admission.answered();
+                    permit.answered(decoded.usage.map(|u| u.tokens_in.saturating_add(u.tokens_out)));
+                    endpoint.capability.confirm(plan, request);
+                    let request_id = ["x-request-id", "request-id", "apim-request-id"]
+                        .iter()
+                        .find_map(|name| incoming.headers.get(*name)?.to_str().ok())
+                        .map(str::to_owned);
+                    return Ok(Ok(Answer { decoded, plan, latency: sent.elapsed(), request_id }));
+                }
+                Err((failure, usage)) => {
+                    if let Some(usage) = usage {
+                        let price = endpoint.price.map(|price| price.micro_dollars(&usage));
+                        reservation.spend(&usage, price);
+                    }
+                    failure
+                }
+            },
+        };
+        if let Failure::Server { status: 400 | 422 | 500 | 501, fault, .. } = &failure
+            && endpoint.capability.learn(wire, fault, plan, request)
+        {
+            admission.answered();
+            tracing::debug!(model = endpoint.name, "asking in a form that the server takes");
+            return Ok(Err(Next::Otherwise));
+        }
+        if failure.is_outage() { admission.failed() } else { admission.answered() }
+        if failure.is_overload() {
+            permit.overloaded();
+        }
+        Ok(Err(Next::Failed(failure)))
+    }
+
+    /// A response's reply, or why there is none and what was spent on it all the same.
+    fn read(&self, incoming: &Incoming) -> Result<Decoded, (Failure, Option<Usage>)> {
+        let Incoming { status, headers, body } = incoming;
+        let wait = || {
+            asked_for(headers, SystemTime::now())
+                .or_else(|| (*status == 429).then(|| asked_for_in_body(body)).flatten())
+        };
+        if !(200..300).contains(status) {
+            let fault = ServerFault::read(body);
+            return Err((Failure::Server { status: *status, wait: wait(), fault }, None));
+        }
+        self.endpoint.wire().decode(body).map_err(|undecodable| match undecodable {
+            Undecodable::Fault(inner, fault) => {
+                // A server that wraps an error without a status most likely failed itself.
+                (Failure::Server { status: inner.unwrap_or(502), wait: wait(), fault }, None)
+            }
+            Undecodable::NotAReply { reason, usage } => {
+                (Failure::Unreadable { status: *status, reason }, usage)
+            }
+        })
+    }
+
+    /// Tokens that this request takes of a minute's allowance, before usage is known.
+    fn paced_tokens(&self) -> u64 {
+        let worst = self.endpoint.worst_case(self.request);
+        worst.tokens_in / BYTES_PER_TOKEN + u64::from(self.request.max_tokens.unwrap_or(0))
+    }
+
+    /// Usage at most, for a server that gives none.
+    fn upper_bound(&self, decoded: &Decoded) -> Usage {
+        let reasoning = decoded.reasoning.as_ref().map_or(0, |text| text.len() as u64);
+        Usage {
+            tokens_in: Inner::tokens_in(self.request),
+            tokens_out: decoded.text.len() as u64 + reasoning,
+            tokens_cached: 0,
+            tokens_reasoning: reasoning,
+            calls: 1,
+            estimated: true,
+        }
+    }
+}
+
+/// Leave of the circuit breaker.
+fn admit(endpoint: &Inner) -> Result<Admission<'_>, ProviderError> {
+    endpoint.lane.breaker.admit().map_err(|pause| {
+        ProviderError::new(
+            Status::ProviderError,
+            format!(
+                "`{}` failed several times in a row: nothing is sent for {} s more",
+                endpoint.base_url,
+                pause.as_secs_f64().ceil()
+            ),
+        )
+        .hint(format!("is a server listening at `{}`?", endpoint.base_url))
+    })
+}
+
+/// The error where asking again might help, but not before the deadline.
+fn too_late(error: ProviderError, wait: Duration) -> ProviderError {
+    let message = format!(
+        "{}; the next try would be in {:.1} s, after the deadline",
+        error.message,
+        wait.as_secs_f64()
+    );
+    ProviderError { message, ..error }
+}
+
+fn blocked_error(blocked: Blocked, endpoint: &Inner) -> ProviderError {
+    let (what, hint) = match blocked {
+        Blocked::Frozen => ("the server asked for a pause that ends", "raise `timeout`"),
+        Blocked::Requests => {
+            ("`requests_per_minute` has room only", "raise `timeout` or `requests_per_minute`")
+        }
+        Blocked::Tokens => {
+            ("`tokens_per_minute` has room only", "raise `timeout` or `tokens_per_minute`")
+        }
+    };
+    let message = format!("`{}`: {what} after the deadline", endpoint.name);
+    ProviderError::new(Status::RateLimited, message).hint(hint)
+}
+
+fn failure_name(failure: &Failure) -> String {
+    match failure {
+        Failure::Transport(fault) => format!("{:?}", fault.trouble),
+        Failure::Server { status, .. } => format!("HTTP {status}"),
+        Failure::Unreadable { reason, .. } => reason.clone(),
+    }
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -1,0 +1,300 @@
+//! What a failed attempt means: whether asking again may help, what it says about the server,
+//! and the words for a person.
+
+use std::time::Duration;
+
+use super::chat::ChatRequest;
+use super::endpoint::Inner;
+use super::error::ProviderError;
+use super::retry::MAX_ATTEMPTS;
+use super::transport::{TransportFault, Trouble};
+use super::wire::ServerFault;
+use crate::verdict::Status;
+
+/// One attempt that failed.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// No response.
+    Transport(TransportFault),
+    /// A response that is an error.
+    Server { status: u16, wait: Option<Duration>, fault: ServerFault },
+    /// A response with a good status that is no reply.
+    Unreadable { status: u16, reason: String },
+}
+
+/// Server errors' words are cut to this many characters.
+const LONGEST_QUOTE: usize = 300;
+
+impl Failure {
+    /// Requests to send at most, this one included, while this is what comes back.
+    pub(super) fn attempts(&self) -> u32 {
+        match self {
+            Self::Transport(fault) => match fault.trouble {
+                Trouble::Tls | Trouble::TooLarge | Trouble::Setup => 1,
+                _ => MAX_ATTEMPTS,
+            },
+            Self::Server { status: 429, fault, .. } => {
+                if exhausted(fault) { 1 } else { u32::MAX }
+            }
+            Self::Server { status, .. } => match status {
+                408 | 409 | 425 => MAX_ATTEMPTS,
+                // Not implemented, and not this version: nothing that time heals.
+                501 | 505 => 1,
+                500..=599 => MAX_ATTEMPTS,
+                _ => 1,
+            },
+            Self::Unreadable { .. } => 2,
+        }
+    }
+
+    /// The wait that the server asks for.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Server { wait, .. } => *wait,
+            _ => None,
+        }
+    }
+
+    /// Whether fewer requests at a time may help.
+    pub(super) fn is_overload(&self) -> bool {
+        matches!(self, Self::Server { status: 429 | 503 | 529, fault, .. } if !exhausted(fault))
+    }
+
+    /// Whether the server itself is in trouble, which the circuit breaker counts. One that
+    /// says when to come back, or that it is loading its model, is not.
+    pub(super) fn is_outage(&self) -> bool {
+        match self {
+            Self::Transport(fault) => {
+                !matches!(fault.trouble, Trouble::TooLarge | Trouble::Setup)
+            }
+            Self::Server { status, wait, fault } => {
+                *status >= 500 && *status != 501 && wait.is_none() && !fault.mentions(&["loading"])
+            }
+            Self::Unreadable { .. } => false,
+        }
+    }
+
+    /// The error of a call that ends with this failure.
+    pub(super) fn into_error(self, endpoint: &Inner, request: &ChatRequest) -> ProviderError {
+        match self {
+            Self::Transport(fault) => transport_error(&fault, endpoint),
+            Self::Server { status, fault, .. } => {
+                server_error(status, &fault, endpoint, request).http(status)
+            }
+            Self::Unreadable { status, reason } => ProviderError::new(
+                Status::ProviderError,
+                format!("`{}` did not reply: {}", endpoint.name, endpoint.scrub(&reason, request)),
+            )
+            .hint(format!("is `{}` the address of a model server's API?", endpoint.base_url))
+            .http(status),
+        }
+    }
+}
+
+fn transport_error(fault: &TransportFault, endpoint: &Inner) -> ProviderError {
+    let at = &endpoint.base_url;
+    let cause = &fault.cause;
+    let error = |what: &str| {
+        ProviderError::new(Status::ProviderError, format!("`{}`: {what}", endpoint.name))
+    };
+    match fault.trouble {
+        Trouble::Refused => error(&format!("connection refused by `{at}`"))
+            .hint(format!("is a server listening at `{at}`?")),
+        Trouble::ConnectTimeout => ProviderError::new(
+            Status::Timeout,
+            format!("`{}`: no connection to `{at}` in time", endpoint.name),
+        )
+        .hint(format!("is `{at}` reachable from here, or is a proxy needed (`HTTPS_PROXY`)?")),
+        Trouble::Name => error(&format!("the host of `{at}` has no address ({cause})"))
+            .hint("check the spelling of `base_url`, and the network"),
+        Trouble::Tls => error(&format!("no secure connection to `{at}` ({cause})"))
+            .hint("a local server usually speaks `http://`, not `https://`"),
+        Trouble::Connect => error(&format!("no connection to `{at}` ({cause})")),
+        Trouble::Broken => error(&format!("the connection to `{at}` broke ({cause})")),
+        Trouble::TooLarge => error(cause),
+        Trouble::Setup => error(&format!("failed to set up an HTTP client ({cause})")),
+    }
+}
+
+fn server_error(
+    status: u16,
+    fault: &ServerFault,
+    endpoint: &Inner,
+    request: &ChatRequest,
+) -> ProviderError {
+    let name = &endpoint.name;
+    let words = endpoint.scrub(&fault.message, request);
+    let says = if words.is_empty() { String::new() } else { format!(": {words}") };
+    let error = |status, what: String| ProviderError::new(status, what);
+    match status {
+        400 | 413 | 422 | 500 if overflows(fault) => error(
+            Status::ProviderError,
+            format!("the prompt does not fit in the context of `{name}`{says}"),
+        )
+        .hint("shorten the case or the rubric's examples, or use a model with a longer context"),
+        401 | 403 => {
+            let denied = error(
+                Status::ProviderError,
+                format!("`{name}` denied access (HTTP {status}){says}"),
+            );
+            match &endpoint.key_variable {
+                Some(variable) => {
+                    denied.hint(format!("check the API key in the environment variable `{variable}`"))
+                }
+                None => denied.hint(
+                    "no API key was sent: name the environment variable that holds it with \
+                     `api_key_env`",
+                ),
+            }
+        }
+        402 => error(Status::ProviderError, format!("the account of `{name}` has no credit{says}"))
+            .hint("add credit with the provider, then run again: finished calls are kept"),
+        404 => error(
+            Status::ProviderError,
+            format!("`{}` was not found at `{}`{says}", endpoint.model, endpoint.base_url),
+        )
+        .hint(models_hint(endpoint)),
+        400 | 422 if unknown_model(fault) => error(
+            Status::ProviderError,
+            format!("`{}` is no model of `{}`{says}", endpoint.model, endpoint.base_url),
+        )
+        .hint(models_hint(endpoint)),
+        429 if exhausted(fault) => error(
+            Status::RateLimited,
+            format!("the quota of `{name}` is used up{says}"),
+        )
+        .hint("check plan and billing with the provider; waiting a few minutes will not help"),
+        429 => error(Status::RateLimited, format!("`{name}` is rate limited{says}"))
+            .hint("set `requests_per_minute` or `tokens_per_minute`, or lower `max_in_flight`"),
+        300..=399 => error(
+            Status::ProviderError,
+            format!("`{}` redirects elsewhere (HTTP {status}), which is not followed", endpoint.base_url),
+        )
+        .hint("set `base_url` to the address that it redirects to"),
+        _ => error(Status::ProviderError, format!("`{name}` failed with HTTP {status}{says}")),
+    }
+}
+
+fn models_hint(endpoint: &Inner) -> String {
+    format!("`{}/models` lists the models there are", endpoint.base_url)
+}
+
+/// A quota of a day or of an account, which no wait within a run refills.
+fn exhausted(fault: &ServerFault) -> bool {
+    fault.mentions(&[
+        "insufficient_quota", "billing", "exceeded your current quota and", "per day", "perday",
+        "per_day", "daily", "(rpd)", "(tpd)", "credit balance", "insufficient balance",
+        "insufficient credit", "monthly", "per month",
+    ])
+}
+
+fn overflows(fault: &ServerFault) -> bool {
+    fault.mentions(&[
+        "context_length_exceeded", "exceed_context_size", "maximum context length",
+        "context length", "context size", "context window", "prompt is too long",
+        "input is too long", "maximum number of tokens", "reduce the length", "too many tokens",
+    ])
+}
+
+fn unknown_model(fault: &ServerFault) -> bool {
+    fault.mentions(&["model_not_found", "invalid model", "unknown model", "no such model"])
+        || (fault.mentions(&["model"]) && fault.mentions(&["does not exist", "not found"]))
+}
+
+/// A server's words on one line, without keys, without the prompt, and not too long.
+pub(super) fn scrubbed<'a>(
+    text: &str,
+    secrets: impl Iterator<Item = &'a str>,
+    request: &ChatRequest,
+) -> String {
+    let mut text = text.to_owned();
+    for secret in secrets.filter(|secret| !secret.is_empty()) {
+        text = text.replace(secret, "[key]");
+    }
+    for message in &request.messages {
+        // A short message, such as "yes", may well be a word of the error.
+        if message.content.len() >= 16 {
+            text = text.replace(&message.content, "[prompt]");
+            text = without_start_of(&text, &message.content);
+        }
+    }
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().filter(|c| !c.is_control()));
+    }
+    if line.chars().count() > LONGEST_QUOTE {
+        line = line.chars().take(LONGEST_QUOTE).collect();
+        line.push('…');
+    }
+    line
+}
+
+/// Removes a quote that was cut off: everything from the first 32 characters of the prompt.
+fn without_start_of(text: &str, prompt: &str) -> String {
+    let start: String = prompt.chars().take(32).collect();
+    match text.find(&start) {
+        Some(at) if start.len() >= 16 => format!("{}[prompt]", &text[..at]),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{Message, Role};
+
+    fn server(status: u16, body: &str) -> Failure {
+        Failure::Server { status, wait: None, fault: ServerFault::read(body.as_bytes()) }
+    }
+
+    #[test]
+    fn only_what_time_may_heal_is_asked_again() {
+        for status in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
+            assert!(server(status, "{}").attempts() > 1, "{status}");
+        }
+        for status in [301, 400, 401, 402, 403, 404, 405, 413, 422, 501] {
+            assert_eq!(server(status, "{}").attempts(), 1, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_quota_of_a_day_or_an_account_is_told_from_a_burst_limit() {
+        for body in [
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}"#,
+            r#"{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}"#,
+            r#"{"error":{"message":"Rate limit reached for requests per day (RPD): Limit 200"}}"#,
+        ] {
+            assert_eq!(server(429, body).attempts(), 1, "{body}");
+            assert!(!server(429, body).is_overload(), "{body}");
+        }
+        let burst = r#"{"error":{"message":"Rate limit reached on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}"#;
+        assert!(server(429, burst).attempts() > MAX_ATTEMPTS);
+        assert!(server(429, burst).is_overload());
+    }
+
+    #[test]
+    fn a_loading_model_is_no_outage() {
+        assert!(!server(503, r#"{"error":{"message":"Loading model"}}"#).is_outage());
+        assert!(server(503, "").is_outage());
+        assert!(server(503, r#"{"error":{"message":"Loading model"}}"#).attempts() > 1);
+    }
+
+    #[test]
+    fn keys_and_prompts_are_scrubbed_and_the_rest_is_one_short_line() {
+        let prompt = "机密：这是一个很长的提示，不能出现在错误里。It goes on and on and on.";
+        let request = ChatRequest {
+            messages: vec![Message { role: Role::User, content: prompt.into() }],
+            ..ChatRequest::default()
+        };
+        let scrub = |text: &str| scrubbed(text, ["sk-12345"].into_iter(), &request);
+        assert_eq!(scrub("bad key sk-12345,\n\n  x\u{7}"), "bad key [key], x");
+        assert_eq!(scrub(&format!("input '{prompt}' is bad")), "input '[prompt]' is bad");
+        let cut: String = prompt.chars().take(40).collect();
+        assert_eq!(scrub(&format!("input '{cut}...")), "input '[prompt]");
+        let long = scrub(&"长 ".repeat(5_000));
+        assert_eq!(long.chars().count(), LONGEST_QUOTE + 1);
+    }
+}

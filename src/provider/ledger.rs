@@ -1,0 +1,337 @@
+//! Money, tokens and calls of a whole run.
+//!
+//! Before a call its worst case is reserved; after it the real usage is booked and the rest
+//! given back. So a limit holds however many calls are in flight, at the price of refusing a
+//! call that might have fitted. Money is in whole millionths of a dollar, rounded up.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::error::ProviderError;
+use crate::verdict::{Status, Usage};
+
+/// What a run may take at most; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerLimits {
+    /// Millionths of a US dollar.
+    pub micro_dollars: Option<u64>,
+    /// Prompt and completion tokens together.
+    pub tokens: Option<u64>,
+    /// Requests sent, repeated ones included.
+    pub calls: Option<u64>,
+}
+
+/// What a run has taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerTotals {
+    /// Millionths of a US dollar spent on calls that have a price.
+    pub micro_dollars: u64,
+    /// Millionths of a US dollar reserved by calls in flight.
+    pub micro_dollars_reserved: u64,
+    /// Tokens of the calls that were answered; `calls` saturates.
+    pub usage: Usage,
+    /// Tokens reserved by calls in flight.
+    pub tokens_reserved: u64,
+    /// Requests sent, repeated and failed ones included.
+    pub calls_sent: u64,
+    /// Requests that a model answered. The others may have cost something that nobody tells.
+    pub calls_answered: u64,
+    /// Answered requests whose model has no price.
+    pub calls_unpriced: u64,
+    /// Replies that were found instead of asked for.
+    pub cached_hits: u64,
+}
+
+impl LedgerTotals {
+    /// Tokens of both directions.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.usage.tokens_in.saturating_add(self.usage.tokens_out)
+    }
+
+    /// US dollars spent; `None` where no answered call had a price, although some were made.
+    #[must_use]
+    pub fn cost_usd(&self) -> Option<f64> {
+        (self.calls_unpriced == 0 || self.micro_dollars > 0)
+            .then(|| self.micro_dollars as f64 / 1e6)
+    }
+}
+
+/// The most that one call can take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorstCase {
+    /// Millionths of a US dollar; `None` where the model has no price.
+    pub micro_dollars: Option<u64>,
+    /// Prompt tokens: no tokenizer makes more tokens than there are bytes.
+    pub tokens_in: u64,
+    /// Completion tokens.
+    pub tokens_out: u64,
+}
+
+/// Money and tokens of a whole run: reserved at the worst case before a call, then committed
+/// or given back. The default has no limits and counts all the same.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    limits: LedgerLimits,
+    totals: Mutex<LedgerTotals>,
+}
+
+impl Ledger {
+    /// A ledger with limits.
+    #[must_use]
+    pub fn new(limits: LedgerLimits) -> Self {
+        Self { limits, totals: Mutex::default() }
+    }
+
+    /// The limits.
+    #[must_use]
+    pub fn limits(&self) -> LedgerLimits {
+        self.limits
+    }
+
+    /// What was taken so far.
+    #[must_use]
+    pub fn totals(&self) -> LedgerTotals {
+        *self.books()
+    }
+
+    /// Sets aside what a call may take. Dropping the reservation gives back what of it was
+    /// not spent.
+    ///
+    /// # Errors
+    /// With status `budget` where it would not fit in a limit together with what is spent and
+    /// reserved, or where there is a limit on money and the model has no price.
+    pub fn reserve(self: &Arc<Self>, worst: WorstCase) -> Result<Reservation, ProviderError> {
+        let tokens = worst.tokens_in.saturating_add(worst.tokens_out);
+        let mut books = self.books();
+        if let Some(limit) = self.limits.micro_dollars {
+            let Some(cost) = worst.micro_dollars else {
+                return Err(refused("there is a limit on cost, and the model has no price")
+                    .hint("set `price` for the judge, with zeros if the model costs nothing"));
+            };
+            let taken = books.micro_dollars.saturating_add(books.micro_dollars_reserved);
+            if taken.saturating_add(cost) > limit {
+                return Err(refused(format!(
+                    "the cost limit of ${} would be passed: ${} spent, ${} reserved by calls in \
+                     flight, and this call may cost ${}",
+                    dollars(limit),
+                    dollars(books.micro_dollars),
+                    dollars(books.micro_dollars_reserved),
+                    dollars(cost),
+                ))
+                .hint("raise the cost limit, or lower `max_tokens`"));
+            }
+        }
+        if let Some(limit) = self.limits.tokens {
+            let taken = books.tokens().saturating_add(books.tokens_reserved);
+            if taken.saturating_add(tokens) > limit {
+                return Err(refused(format!(
+                    "the limit of {limit} tokens would be passed: {taken} are spent or reserved, \
+                     and this call may take {tokens}"
+                ))
+                .hint("raise the token limit, or lower `max_tokens`"));
+            }
+        }
+        self.check_calls(&books)?;
+        let micro_dollars = worst.micro_dollars.unwrap_or(0);
+        books.micro_dollars_reserved = books.micro_dollars_reserved.saturating_add(micro_dollars);
+        books.tokens_reserved = books.tokens_reserved.saturating_add(tokens);
+        Ok(Reservation { ledger: Arc::clone(self), micro_dollars, tokens })
+    }
+
+    /// Counts a reply that was found instead of asked for.
+    pub fn count_cached(&self) {
+        self.books().cached_hits += 1;
+    }
+
+    fn check_calls(&self, books: &LedgerTotals) -> Result<(), ProviderError> {
+        match self.limits.calls {
+            Some(limit) if books.calls_sent >= limit => {
+                Err(refused(format!("the limit of {limit} calls is reached")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, LedgerTotals> {
+        // Every change is whole before the lock is released, so a panic elsewhere leaves
+        // nothing half-written.
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(Status::Budget, message)
+}
+
+fn dollars(micro: u64) -> String {
+    format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
+}
+
+/// What one call has set aside.
+#[derive(Debug)]
+pub struct Reservation {
+    ledger: Arc<Ledger>,
+    micro_dollars: u64,
+    tokens: u64,
+}
+
+impl Reservation {
+    /// Counts a request that is about to be sent.
+    ///
+    /// # Errors
+    /// With status `budget` where the limit on calls is reached.
+    pub fn count_sent(&self) -> Result<(), ProviderError> {
+        let mut books = self.ledger.books();
+        self.ledger.check_calls(&books)?;
+        books.calls_sent += 1;
+        Ok(())
+    }
+
+    /// Books what an answered request took; `micro_dollars` is `None` without a price. More
+    /// than was reserved is booked in full: it was spent.
+    pub fn spend(&mut self, usage: &Usage, micro_dollars: Option<u64>) {
+        let mut books = self.ledger.books();
+        books.calls_answered += 1;
+        books.calls_unpriced += u64::from(micro_dollars.is_none());
+        books.usage.tokens_in = books.usage.tokens_in.saturating_add(usage.tokens_in);
+        books.usage.tokens_out = books.usage.tokens_out.saturating_add(usage.tokens_out);
+        books.usage.tokens_cached = books.usage.tokens_cached.saturating_add(usage.tokens_cached);
+        books.usage.tokens_reasoning =
+            books.usage.tokens_reasoning.saturating_add(usage.tokens_reasoning);
+        books.usage.calls = books.usage.calls.saturating_add(1);
+        books.usage.estimated |= usage.estimated;
+        books.micro_dollars = books.micro_dollars.saturating_add(micro_dollars.unwrap_or(0));
+        // What is spent is not reserved any more.
+        let cost = micro_dollars.unwrap_or(0).min(self.micro_dollars);
+        let tokens = usage.tokens_in.saturating_add(usage.tokens_out).min(self.tokens);
+        books.micro_dollars_reserved -= cost;
+        books.tokens_reserved -= tokens;
+        self.micro_dollars -= cost;
+        self.tokens -= tokens;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut books = self.ledger.books();
+        books.micro_dollars_reserved =
+            books.micro_dollars_reserved.saturating_sub(self.micro_dollars);
+        books.tokens_reserved = books.tokens_reserved.saturating_sub(self.tokens);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn usage(tokens_in: u64, tokens_out: u64) -> Usage {
+        Usage { tokens_in, tokens_out, calls: 1, ..Usage::default() }
+    }
+
+    fn worst(micro_dollars: u64, tokens: u64) -> WorstCase {
+        WorstCase { micro_dollars: Some(micro_dollars), tokens_in: tokens, tokens_out: 0 }
+    }
+
+    #[test]
+    fn a_dropped_reservation_gives_everything_back() {
+        let ledger = Arc::new(Ledger::new(LedgerLimits {
+            micro_dollars: Some(10),
+            ..LedgerLimits::default()
+        }));
+        let reservation = ledger.reserve(worst(10, 5)).unwrap();
+        let refusal = ledger.reserve(worst(1, 1)).unwrap_err();
+        assert_eq!(refusal.status, Status::Budget);
+        assert!(refusal.message.contains("$0.000010"), "{}", refusal.message);
+        drop(reservation);
+        assert_eq!(ledger.totals(), LedgerTotals::default());
+        assert!(ledger.reserve(worst(10, 5)).is_ok());
+    }
+
+    #[test]
+    fn what_was_spent_stays_spent_even_beyond_the_reservation() {
+        let ledger = Arc::new(Ledger::default());
+        let mut reservation = ledger.reserve(worst(10, 5)).unwrap();
+        reservation.count_sent().unwrap();
+        reservation.spend(&usage(8, 1), Some(12));
+        drop(reservation);
+        let totals = ledger.totals();
+        assert_eq!((totals.micro_dollars, totals.tokens()), (12, 9));
+        assert_eq!((totals.micro_dollars_reserved, totals.tokens_reserved), (0, 0));
+        assert_eq!((totals.calls_sent, totals.calls_answered), (1, 1));
+    }
+
+    #[test]
+    fn a_cost_limit_refuses_a_model_without_a_price() {
+        let limits = LedgerLimits { micro_dollars: Some(1_000_000), ..LedgerLimits::default() };
+        let ledger = Arc::new(Ledger::new(limits));
+        let refusal = ledger.reserve(WorstCase::default()).unwrap_err();
+        assert_eq!(refusal.status, Status::Budget);
+        assert!(refusal.hint.unwrap().contains("price"));
+    }
+
+    #[test]
+    fn repeated_requests_count_against_the_limit_on_calls() {
+        let ledger =
+            Arc::new(Ledger::new(LedgerLimits { calls: Some(2), ..LedgerLimits::default() }));
+        let reservation = ledger.reserve(WorstCase::default()).unwrap();
+        reservation.count_sent().unwrap();
+        reservation.count_sent().unwrap();
+        assert_eq!(reservation.count_sent().unwrap_err().status, Status::Budget);
+        assert!(ledger.reserve(WorstCase::default()).is_err());
+        assert_eq!(ledger.totals().calls_sent, 2);
+    }
+
+    #[test]
+    fn unknown_cost_is_not_zero_cost() {
+        let ledger = Arc::new(Ledger::default());
+        assert_eq!(ledger.totals().cost_usd(), Some(0.0));
+        ledger.reserve(WorstCase::default()).unwrap().spend(&usage(1, 1), None);
+        assert_eq!(ledger.totals().cost_usd(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_order_of_threads_passes_the_limits(
+            limit in 0u64..2_000,
+            calls in prop::collection::vec((0u64..100, 0u64..100, any::<bool>()), 1..64),
+        ) {
+            let ledger = Arc::new(Ledger::new(LedgerLimits {
+                micro_dollars: Some(limit),
+                tokens: Some(limit),
+                calls: None,
+            }));
+            let answered: u64 = std::thread::scope(|scope| {
+                let threads: Vec<_> = calls
+                    .chunks(16)
+                    .map(|chunk| {
+                        let ledger = Arc::clone(&ledger);
+                        scope.spawn(move || {
+                            let mut answered = 0;
+                            for (cost, tokens, answers) in chunk {
+                                let Ok(mut held) = ledger.reserve(worst(*cost, *tokens)) else {
+                                    continue;
+                                };
+                                let totals = ledger.totals();
+                                assert!(
+                                    totals.micro_dollars + totals.micro_dollars_reserved <= limit
+                                );
+                                if *answers {
+                                    held.spend(&usage(tokens / 2, 0), Some(cost / 2));
+                                    answered += 1;
+                                }
+                            }
+                            answered
+                        })
+                    })
+                    .collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+            });
+            let totals = ledger.totals();
+            prop_assert!(totals.micro_dollars <= limit && totals.tokens() <= limit);
+            prop_assert_eq!((totals.micro_dollars_reserved, totals.tokens_reserved), (0, 0));
+            prop_assert_eq!(totals.calls_answered, answered);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Pacing of one address: requests and tokens a minute, requests in flight, and the pauses a
+//! server asks for.
+//!
+//! Requests a minute and tokens a minute are taken together or not at all, first come first
+//! served. The number in flight adapts: halved when the server is overloaded, one more after
+//! each round of answers. All time is tokio's, so that tests can pause it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Requests in flight at most where nothing is configured.
+const DEFAULT_IN_FLIGHT: u32 = 256;
+/// The share of a minute's allowance that may be taken at once.
+const BURST: f64 = 0.1;
+const MINUTE: f64 = 60.0;
+
+/// Limits of an address, as configured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) in_flight: Option<u32>,
+    pub(super) requests_per_minute: Option<u32>,
+    pub(super) tokens_per_minute: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pace {
+    state: Mutex<State>,
+    /// The queue: whoever holds it waits for room, the others wait for it, in order.
+    line: tokio::sync::Mutex<()>,
+    freed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
+    frozen_until: Option<Instant>,
+    in_flight: u32,
+    ceiling: u32,
+    /// Requests in flight at most just now; a fraction grows to the next whole number.
+    window: f64,
+    shrunk: Option<Instant>,
+}
+
+/// A token bucket so small that no half-open minute ever sees more than the limit: a full
+/// bucket and a minute's refill together are the limit.
+#[derive(Debug)]
+struct Bucket {
+    limit: f64,
+    capacity: f64,
+    per_second: f64,
+    level: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    /// `unit` is the least amount that is ever taken.
+    fn new(limit: f64, unit: f64) -> Self {
+        let capacity = (limit * BURST).floor().max(unit);
+        // The last unit of a full bucket is regained only after the minute has ended.
+        let per_second = (limit - (capacity - unit)) / MINUTE;
+        Self { limit, capacity, per_second, level: capacity, at: Instant::now() }
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.level = (self.level + passed * self.per_second).min(self.capacity);
+        self.at = now;
+    }
+
+    /// When there is room for `amount`; `None` when there is now. An amount larger than the
+    /// bucket goes when the bucket is full, and leaves a debt.
+    fn ready(&self, amount: f64, now: Instant) -> Option<Instant> {
+        let lack = amount.min(self.capacity) - self.level;
+        // Rounding must not make a wait of nothing.
+        (lack > 1e-9).then(|| now + Duration::from_secs_f64((lack / self.per_second).max(1e-6)))
+    }
+}
+
+/// Why there is no leave to send before the deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// The server asked for a pause.
+    Frozen,
+    /// `requests_per_minute`.
+    Requests,
+    /// `tokens_per_minute`.
+    Tokens,
+}
+
+/// What stands in the way now, and until when, where that is known.
+type Wait = (Option<Blocked>, Option<Instant>);
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                requests: None,
+                tokens: None,
+                frozen_until: None,
+                in_flight: 0,
+                ceiling: DEFAULT_IN_FLIGHT,
+                window: f64::from(DEFAULT_IN_FLIGHT),
+                shrunk: None,
+            }),
+            line: tokio::sync::Mutex::new(()),
+            freed: Notify::new(),
+        }
+    }
+
+    /// Adds limits; of two, the tighter one holds.
+    pub(super) fn tighten(&self, limits: Limits) {
+        let mut state = self.lock();
+        if let Some(in_flight) = limits.in_flight {
+            let unset = state.ceiling == DEFAULT_IN_FLIGHT && state.in_flight == 0;
+            state.ceiling = if unset { in_flight } else { state.ceiling.min(in_flight) }.max(1);
+            state.window = f64::from(state.ceiling);
+        }
+        fn tighter(bucket: &mut Option<Bucket>, limit: Option<f64>, unit: f64) {
+            if let Some(limit) = limit
+                && bucket.as_ref().is_none_or(|bucket| bucket.limit > limit)
+            {
+                *bucket = Some(Bucket::new(limit.max(unit), unit));
+            }
+        }
+        tighter(&mut state.requests, limits.requests_per_minute.map(f64::from), 1.0);
+        tighter(&mut state.tokens, limits.tokens_per_minute.map(|limit| limit as f64), 1.0);
+    }
+
+    /// Leave to send one request of about `tokens` tokens, when there is room.
+    ///
+    /// # Errors
+    /// At once where the wait would pass the deadline.
+    pub(super) async fn acquire(
+        &self,
+        tokens: u64,
+        deadline: Instant,
+    ) -> Result<Permit<'_>, Blocked> {
+        let _head = self.line.lock().await;
+        loop {
+            let (why, until) = match self.take(tokens as f64) {
+                Ok(permit) => return Ok(permit),
+                Err(wait) => wait,
+            };
+            match (why, until) {
+                (Some(why), Some(until)) if until >= deadline => return Err(why),
+                (_, Some(until)) => {
+                    tokio::select! {
+                        () = sleep_until(until) => {}
+                        () = self.freed.notified() => {}
+                    }
+                }
+                (_, None) => self.freed.notified().await,
+            }
+        }
+    }
+
+    /// Nothing is sent before `until`.
+    pub(super) fn freeze(&self, until: Instant) {
+        let mut state = self.lock();
+        state.frozen_until = state.frozen_until.max(Some(until));
+    }
+
+    fn take(&self, tokens: f64) -> Result<Permit<'_>, Wait> {
+        let now = Instant::now();
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(until) = state.frozen_until {
+            if now < until {
+                return Err((Some(Blocked::Frozen), Some(until)));
+            }
+            state.frozen_until = None;
+        }
+        if f64::from(state.in_flight) + 1.0 > state.window.max(1.0) {
+            return Err((None, None));
+        }
+        let mut wait: Option<(Blocked, Instant)> = None;
+        for (bucket, amount, why) in [
+            (&mut state.requests, 1.0, Blocked::Requests),
+            (&mut state.tokens, tokens, Blocked::Tokens),
+        ] {
+            let Some(bucket) = bucket else { continue };
+            bucket.refill(now);
+            if let Some(until) = bucket.ready(amount, now)
+                && wait.is_none_or(|(_, other)| until > other)
+            {
+                wait = Some((why, until));
+            }
+        }
+        if let Some((why, until)) = wait {
+            return Err((Some(why), Some(until)));
+        }
+        if let Some(bucket) = &mut state.requests {
+            bucket.level -= 1.0;
+        }
+        if let Some(bucket) = &mut state.tokens {
+            bucket.level -= tokens;
+        }
+        state.in_flight += 1;
+        Ok(Permit { pace: self, since: now, tokens })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leave to have one request in flight, until dropped.
+#[derive(Debug)]
+pub(super) struct Permit<'a> {
+    pace: &'a Pace,
+    since: Instant,
+    tokens: f64,
+}
+
+impl Permit<'_> {
+    /// The server answered; `tokens` is what it really took, where it says so.
+    pub(super) fn answered(&self, tokens: Option<u64>) {
+        let mut guard = self.pace.lock();
+        let state = &mut *guard;
+        state.window = (state.window + 1.0 / state.window.max(1.0)).min(f64::from(state.ceiling));
+        if let (Some(bucket), Some(tokens)) = (&mut state.tokens, tokens) {
+            bucket.level = (bucket.level + self.tokens - tokens as f64).min(bucket.capacity);
+        }
+    }
+
+    /// The server is overloaded. Requests that were in flight together shrink the window once.
+    pub(super) fn overloaded(&self) {
+        let mut state = self.pace.lock();
+        if state.shrunk.is_none_or(|shrunk| self.since > shrunk) {
+            state.window = (state.window.min(f64::from(state.in_flight)) / 2.0).max(1.0);
+            state.shrunk = Some(Instant::now());
+        }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.pace.lock().in_flight -= 1;
+        self.pace.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+
+    const FAR: Duration = Duration::from_secs(86_400);
+
+    fn limited(limits: Limits) -> Arc<Pace> {
+        let pace = Pace::new();
+        pace.tighten(limits);
+        Arc::new(pace)
+    }
+
+    /// The times, in milliseconds, at which `n` requests of `tokens` tokens were let go.
+    async fn departures(pace: &Arc<Pace>, n: usize, tokens: u64) -> Vec<u128> {
+        let start = Instant::now();
+        let mut times = Vec::new();
+        for _ in 0..n {
+            drop(pace.acquire(tokens, Instant::now() + FAR).await.unwrap());
+            times.push(start.elapsed().as_millis());
+        }
+        times
+    }
+
+    fn most_in_a_minute(times: &[u128]) -> usize {
+        (0..times.len())
+            .map(|i| times[i..].iter().take_while(|time| **time < times[i] + 60_000).count())
+            .max()
+            .unwrap_or(0)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_minute_ever_sees_more_requests_than_the_limit() {
+        for limit in [1u32, 2, 7, 60, 600] {
+            let pace = limited(Limits { requests_per_minute: Some(limit), ..Limits::default() });
+            let times = departures(&pace, limit as usize * 3 + 1, 1).await;
+            assert!(most_in_a_minute(&times) <= limit as usize, "limit {limit}");
+            // And the limit is made use of: three minutes' worth takes less than four.
+            assert!(*times.last().unwrap() <= 4 * 60_000, "limit {limit}: {times:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_minute_ever_sees_more_tokens_than_the_limit() {
+        let pace = limited(Limits { tokens_per_minute: Some(10_000), ..Limits::default() });
+        let times = departures(&pace, 60, 500).await;
+        assert!(most_in_a_minute(&times) * 500 <= 10_000);
+        assert!(*times.last().unwrap() <= 4 * 60_000, "{times:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_larger_than_the_bucket_still_goes_and_the_next_one_pays() {
+        let pace = limited(Limits { tokens_per_minute: Some(1_000), ..Limits::default() });
+        let times = departures(&pace, 2, 900).await;
+        assert_eq!(times[0], 0);
+        assert!(times[1] > 50_000, "{times:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn real_usage_gives_back_what_the_estimate_took_too_much() {
+        let pace = limited(Limits { tokens_per_minute: Some(1_000), ..Limits::default() });
+        let permit = pace.acquire(900, Instant::now() + FAR).await.unwrap();
+        permit.answered(Some(10));
+        drop(permit);
+        let start = Instant::now();
+        drop(pace.acquire(50, Instant::now() + FAR).await.unwrap());
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_past_the_deadline_is_refused_at_once() {
+        let pace = limited(Limits { requests_per_minute: Some(1), ..Limits::default() });
+        departures(&pace, 1, 1).await;
+        let start = Instant::now();
+        let blocked = pace.acquire(1, Instant::now() + Duration::from_secs(5)).await.unwrap_err();
+        assert_eq!((blocked, start.elapsed()), (Blocked::Requests, Duration::ZERO));
+        pace.freeze(Instant::now() + Duration::from_secs(90));
+        let blocked = pace.acquire(1, Instant::now() + Duration::from_secs(80)).await.unwrap_err();
+        assert_eq!(blocked, Blocked::Frozen);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_freeze_holds_everyone_and_a_later_one_extends_it() {
+        let pace = limited(Limits::default());
+        pace.freeze(Instant::now() + Duration::from_secs(3));
+        let other = Arc::clone(&pace);
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(1)).await;
+            other.freeze(Instant::now() + Duration::from_secs(9));
+        });
+        assert_eq!(departures(&pace, 1, 1).await, [10_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_are_in_flight_than_allowed_and_none_is_forgotten() {
+        let pace = limited(Limits { in_flight: Some(3), ..Limits::default() });
+        let (now, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let tasks: Vec<_> = (0..50)
+            .map(|i| {
+                let (pace, now, most) = (pace.clone(), now.clone(), most.clone());
+                tokio::spawn(async move {
+                    let _permit = pace.acquire(1, Instant::now() + FAR).await.unwrap();
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    sleep(Duration::from_millis(10 + i % 7)).await;
+                    now.fetch_sub(1, Ordering::SeqCst);
+                })
+            })
+            .collect();
+        // Some give up while they wait; that must not strand the others.
+        tasks[10].abort();
+        tasks[49].abort();
+        let done = futures::future::join_all(tasks).await;
+        assert_eq!(done.iter().filter(|task| task.is_ok()).count(), 48);
+        assert_eq!(most.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_window_halves_once_for_each_event_and_grows_back() {
+        let pace = limited(Limits { in_flight: Some(16), ..Limits::default() });
+        let window = || pace.lock().window;
+        let mut permits = Vec::new();
+        for _ in 0..16 {
+            permits.push(pace.acquire(1, Instant::now() + FAR).await.unwrap());
+        }
+        for permit in permits.drain(..) {
+            advance(Duration::from_millis(1)).await;
+            permit.overloaded();
+        }
+        assert!((window() - 8.0).abs() < 1e-9);
+        let mut rounds = 0;
+        while window() < 16.0 {
+            for _ in 0..window() as u32 {
+                pace.acquire(1, Instant::now() + FAR).await.unwrap().answered(None);
+            }
+            rounds += 1;
+        }
+        assert!((8..=10).contains(&rounds), "{rounds}");
+        for _ in 0..20 {
+            advance(Duration::from_millis(1)).await;
+            pace.acquire(1, Instant::now() + FAR).await.unwrap().overloaded();
+        }
+        assert!((window() - 1.0).abs() < 1e-9, "one request may always be in flight");
+    }
+}

@@ -1,0 +1,272 @@
+//! Wire formats: pure functions from a request to bytes and from bytes to a reply.
+//!
+//! Nothing here opens a connection, waits, or knows a key. A dialect has what its server
+//! really has: a parameter that a dialect lacks is left out, and [`Wire::capabilities`] says
+//! so beforehand.
+
+mod anthropic;
+mod body;
+mod fault;
+mod gemini;
+mod openai;
+
+use serde_json::{Map, Value};
+
+use super::chat::{ChatRequest, FinishReason, ResponseFormat, TokenLogprobs};
+use crate::verdict::Usage;
+
+pub(super) use fault::ServerFault;
+
+/// A dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// Chat completions, as of OpenAI and everyone who speaks its dialect.
+    OpenAi,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Gemini's `generateContent`.
+    Gemini,
+}
+
+/// The form of answer that is asked for on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    JsonObject,
+    JsonSchema,
+}
+
+/// What of a request is really sent, after what the server was found not to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) form: Form,
+    pub(super) top_logprobs: Option<u8>,
+    pub(super) temperature: bool,
+    pub(super) seed: bool,
+    /// `max_completion_tokens` instead of `max_tokens`.
+    pub(super) completion_tokens: bool,
+}
+
+/// Whom a request is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'a> {
+    pub(super) model: &'a str,
+    pub(super) seed_field: &'static str,
+    pub(super) extra_body: &'a Map<String, Value>,
+}
+
+/// A reply as the server gave it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Decoded {
+    pub(super) text: String,
+    pub(super) reasoning: Option<String>,
+    pub(super) finish: FinishReason,
+    pub(super) logprobs: Option<Vec<TokenLogprobs>>,
+    /// `None` where the server gave none.
+    pub(super) usage: Option<Usage>,
+    pub(super) model: Option<String>,
+    pub(super) id: Option<String>,
+}
+
+/// Why a body with a good HTTP status is no reply.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Undecodable {
+    /// An error wrapped in a status of 200, with the status that the body names.
+    Fault(Option<u16>, ServerFault),
+    /// Not a reply at all. The usage is what the body says was spent on it all the same.
+    NotAReply { reason: String, usage: Option<Usage> },
+}
+
+impl Undecodable {
+    fn reason(reason: impl Into<String>) -> Self {
+        Self::NotAReply { reason: reason.into(), usage: None }
+    }
+}
+
+/// Completion tokens asked for where the dialect demands a number and the request has none.
+pub(super) const DEFAULT_MAX_TOKENS: u32 = 4096;
+
+impl Wire {
+    /// The name in keys.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The path segment that a base URL without a path gets: nobody serves the API at the
+    /// root of a host.
+    pub(super) fn version(self) -> &'static str {
+        match self {
+            Self::OpenAi | Self::Anthropic => "v1",
+            Self::Gemini => "v1beta",
+        }
+    }
+
+    /// Path segments below the base URL.
+    pub(super) fn path(self, model: &str) -> Vec<String> {
+        match self {
+            Self::OpenAi => vec!["chat".into(), "completions".into()],
+            Self::Anthropic => vec!["messages".into()],
+            Self::Gemini => {
+                // `models/` is optional in a name, and tuned models live elsewhere.
+                let (family, name) = model.split_once('/').unwrap_or(("models", model));
+                vec![family.into(), format!("{name}:generateContent")]
+            }
+        }
+    }
+
+    /// Headers of the dialect, no key among them.
+    pub(super) fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::OpenAi | Self::Gemini => &[],
+            Self::Anthropic => &[("anthropic-version", "2023-06-01")],
+        }
+    }
+
+    /// What the dialect has at all.
+    pub(super) fn capabilities(self) -> Plan {
+        let all = Plan {
+            form: Form::JsonSchema,
+            top_logprobs: Some(u8::MAX),
+            temperature: true,
+            seed: true,
+            completion_tokens: false,
+        };
+        match self {
+            Self::OpenAi | Self::Gemini => all,
+            Self::Anthropic => Plan { form: Form::Text, top_logprobs: None, seed: false, ..all },
+        }
+    }
+
+    /// The request's body.
+    pub(super) fn encode(self, target: Target<'_>, request: &ChatRequest, plan: Plan) -> Vec<u8> {
+        match self {
+            Self::OpenAi => openai::encode(target, request, plan),
+            Self::Anthropic => anthropic::encode(target, request, plan),
+            Self::Gemini => gemini::encode(target, request, plan),
+        }
+    }
+
+    /// The reply in a body that came with a good HTTP status.
+    pub(super) fn decode(self, body: &[u8]) -> Result<Decoded, Undecodable> {
+        if let Some(page) = fault::html(body) {
+            return Err(Undecodable::reason(page));
+        }
+        let decoded = match self {
+            Self::OpenAi => openai::decode(body),
+            Self::Anthropic => anthropic::decode(body),
+            Self::Gemini => gemini::decode(body),
+        };
+        decoded.map_err(|undecodable| match undecodable {
+            Undecodable::NotAReply { usage: None, reason } => match fault::wrapped(body) {
+                Some((status, fault)) => Undecodable::Fault(status, fault),
+                None => Undecodable::NotAReply { usage: None, reason },
+            },
+            known => known,
+        })
+    }
+}
+
+/// Reads a body into the dialect's own type; the error says what is wrong with it, and never
+/// quotes it.
+fn parse<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, Undecodable> {
+    serde_json::from_slice(body).map_err(|error| {
+        Undecodable::reason(if body.iter().all(u8::is_ascii_whitespace) {
+            "the body is empty".to_owned()
+        } else if error.is_eof() {
+            format!("the body is JSON cut off after {} bytes", body.len())
+        } else if error.is_data() {
+            format!("the body is JSON of another shape ({})", place(&error))
+        } else if names_no_number(body) {
+            format!("the body holds NaN or Infinity, which is not JSON ({})", place(&error))
+        } else {
+            format!("the body is not JSON ({})", place(&error))
+        })
+    })
+}
+
+fn place(error: &serde_json::Error) -> String {
+    format!("line {}, column {}", error.line(), error.column())
+}
+
+fn names_no_number(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    ["NaN", "Infinity"].iter().any(|word| text.contains(word))
+}
+
+/// The form that a plan asks for, as the request would have written it; `None` where that is
+/// what the request asked for.
+pub(super) fn downgraded(request: &ChatRequest, form: Form) -> Option<ResponseFormat> {
+    match (&request.response_format, form) {
+        (ResponseFormat::JsonSchema { .. }, Form::JsonObject) => Some(ResponseFormat::JsonObject),
+        (ResponseFormat::JsonSchema { .. } | ResponseFormat::JsonObject, Form::Text) => {
+            Some(ResponseFormat::Text)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_an_empty_body_and_a_cut_body_are_told_apart() {
+        let reason = |body: &str| match Wire::OpenAi.decode(body.as_bytes()) {
+            Err(Undecodable::NotAReply { reason, .. }) => reason,
+            other => format!("{other:?}"),
+        };
+        assert!(reason("<!DOCTYPE html><title>Login</title>").contains("HTML"));
+        assert!(reason("").contains("empty"));
+        assert!(reason(r#"{"choices":[{"mess"#).contains("cut off"));
+        assert!(reason(r#"{"choices": NaN}"#).contains("NaN"));
+        assert!(reason("[1,2]").contains("another shape"));
+        assert!(reason("secret words").contains("not JSON"));
+        assert!(!reason("secret words").contains("secret"));
+    }
+
+    #[test]
+    fn an_error_inside_a_good_status_keeps_its_own_status() {
+        let body = br#"{"error":{"message":"upstream is busy","code":429}}"#;
+        for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Gemini] {
+            let Err(Undecodable::Fault(status, fault)) = wire.decode(body) else { panic!() };
+            assert_eq!((status, fault.message.as_str()), (Some(429), "upstream is busy"));
+        }
+    }
+
+    #[test]
+    fn no_dialect_panics_on_any_json() {
+        use proptest::prelude::*;
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("[]".to_owned()),
+            Just("{}".to_owned()),
+            Just("\"x\"".to_owned()),
+            any::<i64>().prop_map(|n| n.to_string()),
+        ];
+        let key = prop_oneof![
+            Just("choices"), Just("message"), Just("content"), Just("candidates"), Just("parts"),
+            Just("usage"), Just("logprobs"), Just("finish_reason"), Just("error"),
+            Just("usageMetadata"), Just("text"), Just("type"), Just("prompt_tokens"),
+        ];
+        let json = leaf.prop_recursive(6, 40, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
+                prop::collection::vec((key.clone(), inner), 0..4).prop_map(|fields| {
+                    let fields: Vec<_> =
+                        fields.into_iter().map(|(k, v)| format!("\"{k}\":{v}")).collect();
+                    format!("{{{}}}", fields.join(","))
+                }),
+            ]
+        });
+        proptest!(|(body in json)| {
+            for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Gemini] {
+                let _ = wire.decode(body.as_bytes());
+            }
+        });
+    }
+}
