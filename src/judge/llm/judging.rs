@@ -1,0 +1,546 @@
+//! An LLM judge without its model server: what it asks, and what verdict follows.
+//!
+//! Pure functions of a case and a reply, so that replies kept in the store can be read again
+//! offline. The sending is in `seat`.
+
+use std::collections::BTreeMap;
+
+use minijinja::Value as TemplateValue;
+use serde_json::{Value, json};
+
+use super::example::Example;
+use super::prompt::{Templates, Values, case_values, code};
+use super::reply::{self, PARSER_VERSION};
+use super::shape::{Place, ReadFailure, Reading, Shape};
+use super::spec::{Format, LlmSpec, Logprobs, Mode, asked_levels};
+use super::{logprobs, schema, verdict};
+use crate::case::Case;
+use crate::judge::BuildError;
+use crate::provider::{ChatReply, ChatRequest, FinishReason, Message, ResponseFormat, Role};
+use crate::rubric::{Lang, Rubric};
+use crate::score::Scale;
+use crate::verdict::{Fingerprint, Status, Verdict};
+
+/// Completion tokens for a one-token answer: room for a leading space, two digits and an end.
+const TOKEN_FORM_MAX: u32 = 4;
+
+/// Alternatives asked for per token; the most that the common servers allow.
+const TOP_LOGPROBS: u8 = 20;
+
+/// Changes whenever a built-in template does; part of the fingerprint.
+const PROMPT_VERSION: u32 = 1;
+
+/// How an answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One token, read by its log-probabilities.
+    Token,
+    /// JSON.
+    Written,
+}
+
+/// One question to the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// What is sent.
+    pub request: ChatRequest,
+    /// How the answer is asked for.
+    pub form: Form,
+    /// True where the baseline is shown before the output.
+    pub swapped: bool,
+}
+
+/// What a judge is made from, once its configuration is checked.
+pub(super) struct Parts<'a> {
+    pub(super) spec: &'a LlmSpec,
+    pub(super) shape: Shape,
+    pub(super) rubric: Option<Rubric>,
+    pub(super) token_form: bool,
+    pub(super) reasoning: bool,
+    pub(super) template: Option<String>,
+    pub(super) examples: Vec<Example>,
+    pub(super) identity: &'a Value,
+}
+
+/// An LLM judge without its model server.
+#[derive(Debug)]
+pub struct Judging {
+    spec: LlmSpec,
+    shape: Shape,
+    rubric: Option<Rubric>,
+    token_form: bool,
+    reasoning: bool,
+    examples: Vec<Example>,
+    templates: Templates,
+    /// What does not depend on the case.
+    fixed: Values,
+    system: String,
+    answer_token: String,
+    answer_written: String,
+    fingerprint: Fingerprint,
+}
+
+impl Judging {
+    pub(super) fn new(parts: Parts<'_>) -> Result<Self, BuildError> {
+        let Parts { spec, shape, rubric, token_form, reasoning, template, examples, identity } =
+            parts;
+        let fixed = fixed_values(spec, &shape, rubric.as_ref());
+        let in_template =
+            |error: &dyn std::fmt::Display| BuildError::invalid("template", error.to_string());
+        let templates = Templates::new(spec.lang, template.as_deref())
+            .map_err(|error| in_template(&error))?;
+        let shown: &[&str] = if spec.mode == Mode::Pairwise { &["a", "b"] } else { &["output"] };
+        templates.check(&fixed, shown).map_err(|error| in_template(&error))?;
+        let render = |name: &str, form: &str| {
+            let mut values = fixed.clone();
+            values.insert("form", form.into());
+            values.insert("reason_first", reasoning.into());
+            templates.render(name, &values).map_err(|error| in_template(&error))
+        };
+        let system = render("system", "written")?;
+        let answer_token = if token_form { render("answer", "token")? } else { String::new() };
+        let answer_written = render("answer", "written")?;
+        let fingerprint = Fingerprint::of(
+            "llm",
+            &json!({
+                "endpoint": identity,
+                "mode": spec.mode,
+                "shape": shape,
+                "rubric": rubric,
+                "criterion": spec.criterion,
+                "questions": spec.questions,
+                "template": template,
+                "prompt_version": PROMPT_VERSION,
+                "examples": examples,
+                "lang": spec.lang,
+                "logprobs": spec.logprobs,
+                "reasoning": reasoning,
+                "temperature": temperature(spec),
+                "seed": spec.seed,
+                "max_tokens": spec.max_tokens,
+                "response_format": spec.response_format,
+                "parser_version": PARSER_VERSION,
+            }),
+        );
+        let judging = Self {
+            spec: spec.clone(),
+            shape,
+            rubric,
+            token_form,
+            reasoning,
+            examples,
+            templates,
+            fixed,
+            system,
+            answer_token,
+            answer_written,
+            fingerprint,
+        };
+        judging.check_examples()?;
+        Ok(judging)
+    }
+
+    fn check_examples(&self) -> Result<(), BuildError> {
+        for (i, example) in self.examples.iter().enumerate() {
+            let at = |field: &str| format!("examples[{i}].{field}");
+            if self.spec.mode == Mode::Pairwise && example.baseline.is_none() {
+                return Err(BuildError::invalid(at("baseline"), "is missing: mode `pairwise` compares two outputs"));
+            }
+            let text = self.example_answer(example, Form::Written, false);
+            reply::read_text(&text, &self.shape)
+                .map_err(|failure| BuildError::invalid(at("answer"), failure.message))?;
+            self.templates
+                .render("task", &self.values(&example.case(), "0", false))
+                .map_err(|error| BuildError::invalid(format!("examples[{i}]"), error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// What makes this judge this judge.
+    #[must_use]
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    /// How many samples make one vote.
+    #[must_use]
+    pub fn samples(&self) -> u32 {
+        self.spec.samples.unwrap_or(1).max(1)
+    }
+
+    /// What its replies must hold.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How an answer is asked for first.
+    #[must_use]
+    pub fn first_form(&self) -> Form {
+        if self.token_form { Form::Token } else { Form::Written }
+    }
+
+    pub(super) fn logprobs(&self) -> Logprobs {
+        self.spec.logprobs
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.spec.mode
+    }
+
+    pub(super) fn rubric(&self) -> Option<&Rubric> {
+        self.rubric.as_ref()
+    }
+
+    pub(super) fn spec(&self) -> &LlmSpec {
+        &self.spec
+    }
+
+    /// The questions for one sample of a case: one, or two in mode `pairwise`.
+    ///
+    /// # Errors
+    /// The verdict `abstained`, where the case lacks what the judge needs.
+    pub fn requests(
+        &self,
+        case: &Case,
+        sample: u32,
+        form: Form,
+    ) -> Result<Vec<Prompt>, Box<Verdict>> {
+        if case.output.is_none() {
+            return Err(Box::new(Verdict::abstained("the case has no `output` to judge")));
+        }
+        let pairwise = self.spec.mode == Mode::Pairwise;
+        if pairwise && case.baseline.is_none() {
+            return Err(Box::new(Verdict::abstained("the case has no `baseline` to compare with")));
+        }
+        let orders: &[bool] = if pairwise { &[false, true] } else { &[false] };
+        orders
+            .iter()
+            .map(|swapped| {
+                let messages = self.messages(case, sample, form, *swapped).map_err(|error| {
+                    Box::new(Verdict::abstained(format!(
+                        "the template does not apply to this case: {error:#}"
+                    )))
+                })?;
+                Ok(Prompt { request: self.request(messages, sample, form), form, swapped: *swapped })
+            })
+            .collect()
+    }
+
+    fn messages(
+        &self,
+        case: &Case,
+        sample: u32,
+        form: Form,
+        swapped: bool,
+    ) -> Result<Vec<Message>, minijinja::Error> {
+        let shown: Vec<Case> = self.examples.iter().map(Example::case).collect();
+        let extra: Vec<&str> = shown
+            .iter()
+            .flat_map(|c| [&c.input, &c.output, &c.expected, &c.context, &c.baseline])
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        let code = code(case, self.fingerprint.as_str(), sample, &extra);
+        let answer = self.answer_form(form);
+        let user = |case: &Case| {
+            let task = self.templates.render("task", &self.values(case, &code, swapped))?;
+            Ok::<_, minijinja::Error>(Message {
+                role: Role::User,
+                content: format!("{task}\n\n{answer}"),
+            })
+        };
+        let mut messages =
+            vec![Message { role: Role::System, content: self.system.clone() }];
+        for (example, case) in self.examples.iter().zip(&shown) {
+            messages.push(user(case)?);
+            messages.push(Message {
+                role: Role::Assistant,
+                content: self.example_answer(example, form, swapped),
+            });
+        }
+        messages.push(user(case)?);
+        Ok(messages)
+    }
+
+    fn values(&self, case: &Case, code: &str, swapped: bool) -> Values {
+        let mut values = self.fixed.clone();
+        values.extend(case_values(case, code, swapped));
+        values
+    }
+
+    fn answer_form(&self, form: Form) -> &str {
+        match form {
+            Form::Token => &self.answer_token,
+            Form::Written => &self.answer_written,
+        }
+    }
+
+    fn request(&self, messages: Vec<Message>, sample: u32, form: Form) -> ChatRequest {
+        let token = form == Form::Token;
+        ChatRequest {
+            messages,
+            temperature: Some(temperature(&self.spec)),
+            seed: self.spec.seed.map(|seed| seed.wrapping_add(u64::from(sample))),
+            max_tokens: Some(if token { TOKEN_FORM_MAX } else { self.max_tokens() }),
+            response_format: if token { ResponseFormat::Text } else { self.response_format() },
+            top_logprobs: token.then_some(TOP_LOGPROBS),
+        }
+    }
+
+    fn max_tokens(&self) -> u32 {
+        let parts = match &self.shape {
+            Shape::Rubric { criteria, .. } => criteria.len(),
+            Shape::Checklist { questions } => *questions,
+            _ => 0,
+        };
+        // Two sentences and the JSON around them take about 100 tokens.
+        let default = 1024 + 128 * u32::try_from(parts).unwrap_or(1024).min(1024);
+        self.spec.max_tokens.unwrap_or(default)
+    }
+
+    fn response_format(&self) -> ResponseFormat {
+        match self.spec.response_format {
+            Format::Auto | Format::JsonSchema => ResponseFormat::JsonSchema {
+                name: "verdict".into(),
+                schema: schema::of(&self.shape, self.reasoning),
+            },
+            Format::JsonObject => ResponseFormat::JsonObject,
+            Format::Text => ResponseFormat::Text,
+        }
+    }
+
+    /// The answer of an example, in the form that is asked for.
+    fn example_answer(&self, example: &Example, form: Form, swapped: bool) -> String {
+        let answer = &example.answer;
+        let word = |value: &Value| match value {
+            Value::Bool(yes) => Value::from(if *yes { "yes" } else { "no" }),
+            other => other.clone(),
+        };
+        let mut object = serde_json::Map::new();
+        let key = match &self.shape {
+            Shape::YesNo => "answer",
+            Shape::Score { .. } => "score",
+            Shape::Choice { .. } => "choice",
+            Shape::Pairwise => "preferred",
+            Shape::Checklist { .. } => "answers",
+            Shape::Rubric { .. } => "criteria",
+        };
+        let value = match (&self.shape, answer) {
+            (Shape::YesNo, value) => word(value),
+            (Shape::Pairwise, Value::String(side)) if swapped => match side.as_str() {
+                "A" | "a" => Value::from("B"),
+                "B" | "b" => Value::from("A"),
+                _ => answer.clone(),
+            },
+            (Shape::Rubric { .. }, Value::Object(scores)) => scores
+                .iter()
+                .map(|(name, score)| (name.clone(), json!({ "score": score })))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            (Shape::Checklist { .. }, Value::Array(items)) => items
+                .iter()
+                .enumerate()
+                .map(|(i, item)| (format!("q{}", i + 1), json!({ "answer": word(item) })))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            _ => answer.clone(),
+        };
+        if form == Form::Token {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            return match (self.spec.lang, &self.shape, reply::text::yes_no(&text)) {
+                (Lang::Zh, Shape::YesNo, Some(yes)) => if yes { "是" } else { "否" }.to_owned(),
+                _ => text,
+            };
+        }
+        object.insert(key.into(), value);
+        if let Some(reason) = &example.reason {
+            let name = if self.reasoning { "analysis" } else { "why" };
+            object.insert(name.into(), reason.as_str().into());
+        }
+        Value::Object(object).to_string()
+    }
+
+    /// Reads a reply to a question of this form.
+    ///
+    /// # Errors
+    /// The status that the verdict then has, and what was wrong.
+    pub fn read(&self, reply: &ChatReply, form: Form) -> Result<Reading, ReadFailure> {
+        if form == Form::Token && reply.finish != FinishReason::Refusal {
+            if let Some(reading) =
+                reply.logprobs.as_deref().and_then(|tokens| logprobs::read(tokens, &self.shape))
+            {
+                return Ok(reading);
+            }
+            if self.spec.logprobs == Logprobs::Require {
+                let what = if reply.logprobs.is_some() {
+                    "the log-probabilities lie on none of the answers asked for"
+                } else {
+                    "the server gave no log-probabilities, and `logprobs = \"require\"`"
+                };
+                return Err(ReadFailure::new(Status::ProviderError, what));
+            }
+        }
+        reply::read(reply, &self.shape)
+    }
+
+    /// The question asked once more after a reply that could not be read, with the reply and
+    /// what was wrong with it; `None` where asking again does not help. After a one-token
+    /// answer the written form is asked for.
+    #[must_use]
+    pub fn again(
+        &self,
+        prompt: &Prompt,
+        sample: u32,
+        reply: &ChatReply,
+        failure: &ReadFailure,
+    ) -> Option<Prompt> {
+        // What was cut off at one token may be whole at more.
+        let cut = prompt.form == Form::Token && failure.status == Status::Truncated;
+        if !(failure.may_be_mended() || cut) {
+            return None;
+        }
+        let problem = if cut { "the answer was not a single word" } else { &failure.message };
+        let values: Values = BTreeMap::from([
+            ("problem", TemplateValue::from(problem)),
+            ("answer", TemplateValue::from(self.answer_written.as_str())),
+        ]);
+        let retry = self.templates.render("retry", &values).ok()?;
+        let said = reply.text.trim();
+        let mut messages = prompt.request.messages.clone();
+        messages.push(Message {
+            role: Role::Assistant,
+            // Some servers refuse a message without text.
+            content: if said.is_empty() { "(no text)".into() } else { said.to_owned() },
+        });
+        messages.push(Message { role: Role::User, content: retry });
+        Some(Prompt {
+            request: self.request(messages, sample, Form::Written),
+            form: Form::Written,
+            swapped: prompt.swapped,
+        })
+    }
+
+    /// The verdict that follows from what was read: one reading, or in mode `pairwise` that of
+    /// the order as given and then that of the swapped one.
+    #[must_use]
+    pub fn verdict(&self, readings: &[Reading]) -> Verdict {
+        let verdict = match (self.spec.mode, readings) {
+            (Mode::Pairwise, [given, swapped]) => verdict::pairwise(given, swapped),
+            (_, [reading]) => verdict::single(self, reading),
+            _ => Verdict::failed(Status::Internal, "a wrong number of replies was read"),
+        };
+        let by_logprobs = readings.iter().all(|r| r.place == Place::Logprobs);
+        let verdict = verdict.note("score_source", if by_logprobs { "logprobs" } else { "text" });
+        match readings.iter().filter_map(|r| r.mass).reduce(f64::min) {
+            Some(mass) => verdict.note("answer_mass", mass),
+            None => verdict,
+        }
+    }
+}
+
+/// The temperature asked for: 0 for a single sample, 0.7 where several must differ.
+fn temperature(spec: &LlmSpec) -> f64 {
+    spec.temperature.unwrap_or(if spec.samples.unwrap_or(1) > 1 { 0.7 } else { 0.0 })
+}
+
+/// A level as prompts write it.
+pub(super) fn level_text(level: f64) -> String {
+    level.to_string()
+}
+
+fn fixed_values(spec: &LlmSpec, shape: &Shape, rubric: Option<&Rubric>) -> Values {
+    let none = || TemplateValue::from(());
+    let levels = |scale: Scale| -> TemplateValue {
+        asked_levels(scale).into_iter().map(|l| TemplateValue::from(level_text(l))).collect()
+    };
+    let rubric_value = rubric.map_or_else(none, |rubric| {
+        let criteria: TemplateValue = rubric
+            .criteria
+            .iter()
+            .map(|criterion| {
+                let anchors: TemplateValue = criterion
+                    .anchors_by_level()
+                    .into_iter()
+                    .map(|(level, text)| {
+                        TemplateValue::from(BTreeMap::from([
+                            ("level", TemplateValue::from(level_text(level))),
+                            ("text", TemplateValue::from(text)),
+                        ]))
+                    })
+                    .collect();
+                TemplateValue::from(BTreeMap::from([
+                    ("name", TemplateValue::from(criterion.name.as_str())),
+                    ("description", TemplateValue::from(criterion.description.trim())),
+                    ("anchors", anchors),
+                ]))
+            })
+            .collect();
+        TemplateValue::from(BTreeMap::from([
+            ("name", TemplateValue::from(rubric.name.as_str())),
+            ("description", TemplateValue::from(rubric.description.trim())),
+            ("criteria", criteria),
+        ]))
+    });
+    let criterion = match (&spec.criterion, rubric, spec.mode) {
+        (Some(text), ..) => TemplateValue::from(text.trim()),
+        (None, Some(_), Mode::YesNo) => TemplateValue::from(default_question(spec.lang, true)),
+        (None, None, Mode::YesNo) => TemplateValue::from(default_question(spec.lang, false)),
+        (None, None, Mode::Score | Mode::Choice | Mode::Pairwise) => {
+            TemplateValue::from(default_standard(spec.lang))
+        }
+        _ => none(),
+    };
+    let choices = match shape {
+        Shape::Choice { choices } => choices
+            .iter()
+            .zip('A'..='Z')
+            .map(|(choice, letter)| {
+                TemplateValue::from(BTreeMap::from([
+                    ("letter", TemplateValue::from(letter.to_string())),
+                    ("label", TemplateValue::from(choice.label.as_str())),
+                ]))
+            })
+            .collect(),
+        _ => none(),
+    };
+    let questions = if spec.questions.is_empty() {
+        none()
+    } else {
+        spec.questions.iter().map(|q| TemplateValue::from(q.text.as_str())).collect()
+    };
+    BTreeMap::from([
+        ("mode", TemplateValue::from(spec.mode.name())),
+        ("lang", TemplateValue::from(spec.lang.name())),
+        ("criterion", criterion),
+        ("rubric", rubric_value),
+        ("questions", questions),
+        ("choices", choices),
+        (
+            "levels",
+            match shape {
+                Shape::Score { scale } | Shape::Rubric { scale, .. } => levels(*scale),
+                _ => none(),
+            },
+        ),
+    ])
+}
+
+fn default_question(lang: Lang, by_rubric: bool) -> &'static str {
+    match (lang, by_rubric) {
+        (Lang::En, true) => "Does the output satisfy the criteria above?",
+        (Lang::En, false) => "Does the output do what was asked, correctly and completely?",
+        (Lang::Zh, true) => "这份输出是否满足以上各项标准？",
+        (Lang::Zh, false) => "这份输出是否正确、完整地完成了请求？",
+    }
+}
+
+fn default_standard(lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => "how well the output does what was asked: correct, complete, to the point",
+        Lang::Zh => "输出完成请求的程度：正确、完整、切题",
+    }
+}
+
+#[cfg(test)]
+mod tests;

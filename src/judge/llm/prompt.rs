@@ -1,0 +1,233 @@
+//! Prompts: templates, and the delimiters around everything that is judged.
+//!
+//! The text of a case is put in as a value, once, and is never itself evaluated. It stands
+//! between marker lines with a code that its author can't know: the code is a hash of the
+//! case, the judge and the sample, derived anew should it occur in the text. It is not drawn
+//! at random because the same case must give the same request, which the store of replies is
+//! keyed by; and no text can hold its own code, since the code depends on the whole text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+
+use crate::case::Case;
+use crate::config::nearest;
+use crate::rubric::Lang;
+
+/// The variables that a template may use.
+pub const TEMPLATE_VARIABLES: [&str; 16] = [
+    "input", "output", "expected", "context", "baseline", "a", "b", "metadata", "code", "mode",
+    "lang", "criterion", "rubric", "questions", "choices", "levels",
+];
+
+/// Values for a template, by name.
+pub(super) type Values = BTreeMap<&'static str, Value>;
+
+/// The templates of one judge, compiled once.
+#[derive(Debug)]
+pub(super) struct Templates {
+    environment: Environment<'static>,
+}
+
+/// Why a template can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TemplateError {
+    /// Not valid, or something in it failed.
+    #[error("{}", described(.0))]
+    Render(#[from] Error),
+    /// A name that is none of the variables.
+    #[error("`{name}` is no variable of a judge's template: expected one of {}{}",
+        TEMPLATE_VARIABLES.join(", "),
+        suggestion.as_ref().map(|word| format!("; did you mean `{word}`?")).unwrap_or_default())]
+    Unknown { name: String, suggestion: Option<String> },
+    /// What is judged is not in the prompt.
+    #[error("the template never shows `{0}`")]
+    NeverShown(&'static str),
+}
+
+fn described(error: &Error) -> String {
+    let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
+    let detail = error.detail().map(|d| format!(": {d}")).unwrap_or_default();
+    format!("{}{line}{detail}", error.kind())
+}
+
+impl Templates {
+    /// The built-in templates, with the one that shows the case replaced by `task`.
+    pub(super) fn new(lang: Lang, task: Option<&str>) -> Result<Self, TemplateError> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment
+            .set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        environment.set_formatter(|out, state, value| {
+            if value.is_none() {
+                return Err(Error::new(
+                    ErrorKind::InvalidOperation,
+                    "printed a field that the case does not have; ask `{% if ... %}` first",
+                ));
+            }
+            minijinja::escape_formatter(out, state, value)
+        });
+        let (system, shown, answer, retry) = match lang {
+            Lang::En => (
+                include_str!("prompts/system.en.jinja"),
+                include_str!("prompts/task.en.jinja"),
+                include_str!("prompts/answer.en.jinja"),
+                include_str!("prompts/retry.en.jinja"),
+            ),
+            Lang::Zh => (
+                include_str!("prompts/system.zh.jinja"),
+                include_str!("prompts/task.zh.jinja"),
+                include_str!("prompts/answer.zh.jinja"),
+                include_str!("prompts/retry.zh.jinja"),
+            ),
+        };
+        environment.add_template("system", system)?;
+        environment.add_template("answer", answer)?;
+        environment.add_template("retry", retry)?;
+        environment.add_template_owned("task", task.unwrap_or(shown).to_owned())?;
+        Ok(Self { environment })
+    }
+
+    /// Renders one of `system`, `task`, `answer`, `retry`.
+    pub(super) fn render(&self, name: &str, values: &Values) -> Result<String, Error> {
+        let text = self.environment.get_template(name)?.render(Value::from(values.clone()))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Checks the template that shows the case: only known variables, and what is judged is
+    /// shown. `shown` names the variables that must be.
+    pub(super) fn check(
+        &self,
+        fixed: &Values,
+        shown: &[&'static str],
+    ) -> Result<(), TemplateError> {
+        let template = self.environment.get_template("task")?;
+        let mut unknown: Vec<String> = template
+            .undeclared_variables(false)
+            .into_iter()
+            .filter(|name| !TEMPLATE_VARIABLES.contains(&name.as_str()))
+            .filter(|name| !self.environment.globals().any(|(global, _)| global == name))
+            .collect();
+        unknown.sort();
+        if let Some(name) = unknown.into_iter().next() {
+            let suggestion = nearest(&name, TEMPLATE_VARIABLES);
+            return Err(TemplateError::Unknown { name, suggestion });
+        }
+        let text = |name: &str| Some(format!("probe of {name}"));
+        let probe = Case {
+            id: "probe".into(),
+            input: text("input"),
+            output: text("output"),
+            expected: text("expected"),
+            context: text("context"),
+            baseline: text("baseline"),
+            ..Case::default()
+        };
+        let mut values = fixed.clone();
+        values.extend(case_values(&probe, "0", false));
+        values.insert("metadata", Value::from_object(AnyKey));
+        let text = self.render("task", &values)?;
+        match shown.iter().find(|name| !text.contains(&probe_of(name))) {
+            Some(name) => Err(TemplateError::NeverShown(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn probe_of(variable: &str) -> String {
+    let field = match variable {
+        "a" => "output",
+        "b" => "baseline",
+        other => other,
+    };
+    format!("probe of {field}")
+}
+
+/// Metadata that has every key, for checking templates without a case.
+#[derive(Debug)]
+struct AnyKey;
+
+impl Object for AnyKey {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, _key: &Value) -> Option<Value> {
+        Some(Value::from("probe of metadata"))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Empty
+    }
+}
+
+/// The code of the markers around a case's texts: 16 hexadecimal digits that occur in none of
+/// them.
+pub(super) fn code(case: &Case, fingerprint: &str, sample: u32, extra: &[&str]) -> String {
+    let texts: Vec<&str> =
+        [&case.input, &case.output, &case.expected, &case.context, &case.baseline]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(extra.iter().copied())
+            .collect();
+    let mut round = 0_u32;
+    loop {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(fingerprint.as_bytes()).update(&sample.to_le_bytes());
+        hasher.update(&round.to_le_bytes());
+        for text in &texts {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        let code = hasher.finalize().to_hex()[..16].to_owned();
+        if !texts.iter().any(|text| text.contains(&code)) {
+            return code;
+        }
+        round = round.wrapping_add(1);
+    }
+}
+
+/// The values that a case gives. With `swapped` the baseline is shown first in pairwise mode.
+pub(super) fn case_values(case: &Case, code: &str, swapped: bool) -> Values {
+    let wrapped = |label: &str, text: &Option<String>| match text {
+        Some(text) => {
+            Value::from(format!("<<<{label} {code}>>>\n{text}\n<<<END {label} {code}>>>"))
+        }
+        None => Value::from(()),
+    };
+    let (first, second) =
+        if swapped { (&case.baseline, &case.output) } else { (&case.output, &case.baseline) };
+    BTreeMap::from([
+        ("input", wrapped("INPUT", &case.input)),
+        ("output", wrapped("OUTPUT", &case.output)),
+        ("expected", wrapped("REFERENCE", &case.expected)),
+        ("context", wrapped("CONTEXT", &case.context)),
+        ("baseline", wrapped("BASELINE", &case.baseline)),
+        ("a", wrapped("OUTPUT A", first)),
+        ("b", wrapped("OUTPUT B", second)),
+        ("metadata", json(&serde_json::Value::Object(case.metadata.clone()))),
+        ("code", Value::from(code)),
+    ])
+}
+
+/// A JSON value as a template value.
+fn json(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::from(()),
+        serde_json::Value::Bool(b) => Value::from(*b),
+        serde_json::Value::Number(n) => n
+            .as_i64()
+            .map(Value::from)
+            .or_else(|| n.as_f64().map(Value::from))
+            .unwrap_or_else(|| Value::from(n.to_string())),
+        serde_json::Value::String(s) => Value::from(s.as_str()),
+        serde_json::Value::Array(items) => items.iter().map(json).collect(),
+        serde_json::Value::Object(map) => {
+            Value::from(map.iter().map(|(k, v)| (k.clone(), json(v))).collect::<BTreeMap<_, _>>())
+        }
+    }
+}

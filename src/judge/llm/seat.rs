@@ -1,0 +1,312 @@
+//! The asking: a judge, its model server, and what the two cost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{BoxFuture, join_all};
+
+use super::judging::{Form, Judging, Prompt};
+use super::shape::{ReadFailure, Reading};
+use super::spec::{Logprobs, Mode};
+use crate::case::Case;
+use crate::judge::{Judge, Plan};
+use crate::provider::{
+    CallContext, ChatReply, ChatRequest, Client, Endpoint, Message, ProviderError, ResponseFormat,
+    Role,
+};
+use crate::verdict::{Fingerprint, Usage, Verdict};
+
+/// An LLM judge, ready to be seated.
+#[derive(Debug)]
+pub struct LlmJudge {
+    judging: Judging,
+    client: Client,
+    endpoint: Endpoint,
+    /// Set when the server refused a request for log-probabilities, so that it is not asked
+    /// for them before every case.
+    no_logprobs: AtomicBool,
+}
+
+/// What became of one question.
+struct Asked {
+    result: Result<Reading, Failure>,
+    replies: Vec<ChatReply>,
+    /// Requests that got no reply.
+    failed_attempts: u32,
+    asked_again: bool,
+}
+
+enum Failure {
+    Provider(ProviderError),
+    Read(ReadFailure),
+}
+
+impl LlmJudge {
+    /// A judge with the server that it asks.
+    #[must_use]
+    pub fn new(judging: Judging, client: Client, endpoint: Endpoint) -> Self {
+        Self { judging, client, endpoint, no_logprobs: AtomicBool::new(false) }
+    }
+
+    fn first_form(&self) -> Form {
+        match self.judging.first_form() {
+            Form::Token
+                if self.judging.logprobs() == Logprobs::Auto
+                    && self.no_logprobs.load(Ordering::Relaxed) =>
+            {
+                Form::Written
+            }
+            form => form,
+        }
+    }
+
+    async fn measure(&self, case: &Case, context: &CallContext) -> Verdict {
+        let prompts = match self.judging.requests(case, context.sample, self.first_form()) {
+            Ok(prompts) => prompts,
+            Err(verdict) => return Verdict { attempts: 0, ..*verdict },
+        };
+        let asked = join_all(prompts.into_iter().map(|prompt| self.ask(case, prompt, context))).await;
+        let mut readings = Vec::with_capacity(asked.len());
+        let mut failure = None;
+        let (mut replies, mut attempts, mut asked_again) = (Vec::new(), 0, false);
+        let mut latency_ms = 0;
+        for one in asked {
+            match one.result {
+                Ok(reading) => readings.push(reading),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+            attempts += one.failed_attempts;
+            asked_again |= one.asked_again;
+            latency_ms = latency_ms.max(one.replies.iter().map(|r| r.latency_ms).sum());
+            replies.extend(one.replies);
+        }
+        let mut verdict = match failure {
+            None => self.judging.verdict(&readings),
+            Some(Failure::Read(failure)) => Verdict::failed(failure.status, failure.message),
+            Some(Failure::Provider(error)) => {
+                let hint = error.hint.map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+                Verdict::failed(error.status, format!("{}{hint}", error.message))
+            }
+        };
+        if asked_again {
+            verdict = verdict.note("asked_again", true);
+        }
+        self.account(verdict, &replies, attempts, latency_ms)
+    }
+
+    /// Asks, and once more where the reply could not be read.
+    async fn ask(&self, case: &Case, prompt: Prompt, context: &CallContext) -> Asked {
+        let mut asked = Asked {
+            result: Err(Failure::Read(ReadFailure::unparseable("nothing was asked"))),
+            replies: Vec::new(),
+            failed_attempts: 0,
+            asked_again: false,
+        };
+        let mut prompt = prompt;
+        loop {
+            match self.client.chat(&self.endpoint, &prompt.request, context).await {
+                Err(error) => {
+                    asked.failed_attempts += error.attempts;
+                    if let Some(written) = self.without_logprobs(case, &prompt, &error, context) {
+                        prompt = written;
+                        continue;
+                    }
+                    asked.result = Err(Failure::Provider(error));
+                    return asked;
+                }
+                Ok(reply) => {
+                    let read = self.judging.read(&reply, prompt.form);
+                    let again = match &read {
+                        Err(failure) if !asked.asked_again => {
+                            self.judging.again(&prompt, context.sample, &reply, failure)
+                        }
+                        _ => None,
+                    };
+                    asked.replies.push(reply);
+                    match again {
+                        Some(next) => {
+                            asked.asked_again = true;
+                            prompt = next;
+                        }
+                        None => {
+                            asked.result = read.map_err(Failure::Read);
+                            return asked;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same question in the written form, where the server refused the request and the
+    /// log-probabilities may be why.
+    fn without_logprobs(
+        &self,
+        case: &Case,
+        prompt: &Prompt,
+        error: &ProviderError,
+        context: &CallContext,
+    ) -> Option<Prompt> {
+        let refused = matches!(error.http_status, Some(400 | 422));
+        if !refused || prompt.form != Form::Token || self.judging.logprobs() != Logprobs::Auto {
+            return None;
+        }
+        self.no_logprobs.store(true, Ordering::Relaxed);
+        let prompts = self.judging.requests(case, context.sample, Form::Written).ok()?;
+        prompts.into_iter().find(|written| written.swapped == prompt.swapped)
+    }
+
+    /// Adds what the replies took to a verdict.
+    fn account(
+        &self,
+        mut verdict: Verdict,
+        replies: &[ChatReply],
+        failed_attempts: u32,
+        latency_ms: u64,
+    ) -> Verdict {
+        let mut usage = Usage::default();
+        for reply in replies {
+            usage.add(&reply.usage);
+        }
+        verdict.usage = usage;
+        verdict.attempts = failed_attempts + replies.iter().map(|r| r.attempts).sum::<u32>();
+        verdict.latency_ms = latency_ms;
+        verdict.cached = !replies.is_empty() && replies.iter().all(|r| r.cached);
+        // One call without a price leaves the sum unknown; no call costs nothing.
+        verdict.cost_usd = replies.iter().map(|r| r.cost_usd).sum();
+        verdict.model_returned = replies.iter().rev().find_map(|r| r.model.clone());
+        if let Some(returned) = &verdict.model_returned
+            && !same_family(self.endpoint.model(), returned)
+        {
+            let note = format!("asked for `{}`, answered by `{returned}`", self.endpoint.model());
+            verdict = verdict.note("model_mismatch", note);
+        }
+        if let Some(format) = replies.iter().rev().find_map(|r| r.downgraded.as_ref()) {
+            let name = match format {
+                ResponseFormat::Text => "text",
+                ResponseFormat::JsonObject => "json_object",
+                ResponseFormat::JsonSchema { .. } => "json_schema",
+            };
+            verdict = verdict.note("response_format", name);
+        }
+        verdict
+    }
+}
+
+impl Judge for LlmJudge {
+    fn kind(&self) -> &'static str {
+        "llm"
+    }
+
+    fn fingerprint(&self) -> &Fingerprint {
+        self.judging.fingerprint()
+    }
+
+    fn samples(&self) -> u32 {
+        self.judging.samples()
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(self.endpoint.model())
+    }
+
+    fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
+        Box::pin(self.measure(case, context))
+    }
+
+    /// Counts a reply that can be read at once; asking again comes on top.
+    fn plan(&self, case: &Case) -> Plan {
+        // Where a server refuses log-probabilities, the written form is what is paid for.
+        let Ok(prompts) = self.judging.requests(case, 0, self.first_form()) else {
+            return Plan { cost_usd: Some(0.0), ..Plan::default() };
+        };
+        let tokens_in = prompts.iter().map(|p| tokens(&p.request)).sum();
+        let tokens_out = prompts.iter().filter_map(|p| p.request.max_tokens).map(u64::from).sum();
+        let cost_usd = self.endpoint.price().map(|price| {
+            (tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6
+        });
+        let calls = if self.judging.mode() == Mode::Pairwise { 2 } else { 1 };
+        Plan { calls, tokens_in, tokens_out, cost_usd }
+    }
+
+    fn ping<'a>(
+        &'a self,
+        context: &'a CallContext,
+    ) -> Option<BoxFuture<'a, Result<String, ProviderError>>> {
+        Some(Box::pin(async move {
+            let request = ChatRequest {
+                messages: vec![Message { role: Role::User, content: "Say OK.".into() }],
+                max_tokens: Some(1),
+                ..ChatRequest::default()
+            };
+            let reply = self.client.chat(&self.endpoint, &request, context).await?;
+            let model = reply.model.as_deref().unwrap_or_else(|| self.endpoint.model());
+            Ok(format!("`{model}` answered in {} ms", reply.latency_ms))
+        }))
+    }
+}
+
+/// Prompt tokens of a request, estimated: a quarter of the ASCII bytes, one for every other
+/// character (a Chinese character is about one token), and a few for each message.
+fn tokens(request: &ChatRequest) -> u64 {
+    const PER_MESSAGE: u64 = 8;
+    request
+        .messages
+        .iter()
+        .map(|message| {
+            let ascii = message.content.bytes().filter(u8::is_ascii).count() as u64;
+            let other = message.content.chars().filter(|c| !c.is_ascii()).count() as u64;
+            ascii.div_ceil(4) + other + PER_MESSAGE
+        })
+        .sum()
+}
+
+/// Whether the model that answered can be the one asked for: one name contains the other, or
+/// both begin with the same word (`gpt`, `qwen`). Addresses, file paths and quantisation marks
+/// are looked through.
+fn same_family(asked: &str, returned: &str) -> bool {
+    let plain = |name: &str| {
+        let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
+        let base = base.strip_suffix(".gguf").unwrap_or(&base).to_owned();
+        base.chars().filter(char::is_ascii_alphanumeric).collect::<String>()
+    };
+    let (asked, returned) = (plain(asked), plain(returned));
+    if asked.is_empty() || returned.is_empty() {
+        return true;
+    }
+    let family =
+        |name: &str| name.chars().take_while(char::is_ascii_alphabetic).collect::<String>();
+    asked.contains(&returned)
+        || returned.contains(&asked)
+        || (!family(&asked).is_empty() && family(&asked) == family(&returned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dated_or_local_name_is_the_same_family_and_another_model_is_not() {
+        for (asked, returned) in [
+            ("openai/gpt-4.1-mini", "gpt-4.1-mini-2025-04-14"),
+            ("openai/qwen2.5-1.5b", "/models/qwen2.5-coder-1.5b.gguf"),
+            ("anthropic/claude-sonnet-4", "claude-opus-4"),
+        ] {
+            assert!(same_family(asked, returned), "{asked} {returned}");
+        }
+        for (asked, returned) in
+            [("openai/gpt-4.1", "llama-3-8b"), ("openai/qwen2.5-1.5b", "smollm2-135m")]
+        {
+            assert!(!same_family(asked, returned), "{asked} {returned}");
+        }
+    }
+
+    #[test]
+    fn chinese_text_counts_about_one_token_a_character() {
+        let message = |content: &str| ChatRequest {
+            messages: vec![Message { role: Role::User, content: content.into() }],
+            ..ChatRequest::default()
+        };
+        assert_eq!(tokens(&message("评分标准")) - tokens(&message("")), 4);
+        assert_eq!(tokens(&message("abcdefgh")) - tokens(&message("")), 2);
+    }
+}
