@@ -76,6 +76,8 @@ fn scales_are_inferred_by_rule_and_said() {
         (vec!["0.25", "1"], Some("unit")),
         (vec!["1", "5", "3"], Some("1-5")),
         (vec!["2", "4"], Some("1-5")),
+        (vec!["1", "2"], Some("1-2")),
+        (vec!["2", "2"], Some("1-5")),
         (vec!["1", "9"], Some("1-10")),
         (vec!["3", "77"], Some("1-100")),
         (vec!["0", "1", "2"], Some("0-2")),

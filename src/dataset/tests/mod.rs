@@ -10,6 +10,7 @@ mod labels;
 mod reader;
 mod recorded;
 mod scan;
+mod tools;
 mod writer;
 
 /// A source of the given text, its format told by its first bytes.

@@ -47,6 +47,16 @@ fn marks_blank_lines_and_windows_line_ends_are_tolerated() {
 }
 
 #[test]
+fn readers_and_writers_can_move_to_a_worker_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Reader>();
+    is_send::<LabelReader>();
+    is_send::<JudgementReader>();
+    is_send::<Writer>();
+    is_send::<DatasetError>();
+}
+
+#[test]
 fn nothing_at_all_is_no_case_and_no_error() {
     for text in ["", "\u{feff}", "\n\n", "output\n", "[]", " [ ] ", "output,input\n,\n"] {
         assert_eq!(read(text), [], "{text:?}");
