@@ -267,7 +267,8 @@ mod tests {
              assistant: \ntool_calls: {\"name\":\"f\"}"
         );
         assert_eq!(text(r#"[{"role":"user"}]"#).as_deref(), Some(r#"[{"role":"user"}]"#));
-        assert_eq!(text("[]").as_deref(), Some("[]"));
+        assert_eq!(text("[]").as_deref(), Some(""), "no lines at all");
+        assert_eq!(Cell::Json("[]").text(false).unwrap().as_deref(), Some("[]"));
     }
 
     #[test]

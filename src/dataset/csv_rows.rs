@@ -1,9 +1,10 @@
 //! CSV and TSV records, with the line each begins on.
 //!
-//! Quoting is RFC 4180's (1.: a quoted cell may hold delimiters, line ends and doubled
-//! quotes; a quote inside an unquoted cell is text). Written here and not taken from the csv
-//! crate, which reads on to the end of the file after a quote that is never closed, joins
-//! text behind a closing quote to the cell, and counts lines from before blank ones.
+//! Quoting is that of RFC 4180 (Shafranovich 2005): a quoted cell may hold delimiters, line
+//! ends and doubled quotes; a quote inside an unquoted cell is text. Done here and not by the
+//! csv crate, which takes a quote that is never closed for one row to the end of the file,
+//! joins text behind a closing quote to the cell, and counts a row's line from before the
+//! blank ones; on well-formed files the two agree, which a test checks.
 
 use std::io::{BufRead, Read};
 

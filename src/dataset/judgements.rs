@@ -19,7 +19,7 @@ use super::table::{Row, Table};
 use crate::score::{Scale, Score, ScoreError};
 use crate::verdict::{Status, StatusCounts};
 
-/// Which of two outputs a pairwise judge was shown first.
+/// How a judge of two outputs was shown them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -27,6 +27,8 @@ pub enum Order {
     Ab,
     /// The baseline, then the output.
     Ba,
+    /// Each alone, in a request of its own.
+    Pointwise,
 }
 
 impl Order {
@@ -36,6 +38,7 @@ impl Order {
         match self {
             Self::Ab => "ab",
             Self::Ba => "ba",
+            Self::Pointwise => "pointwise",
         }
     }
 }
@@ -55,7 +58,7 @@ pub struct Judgement {
     pub score: Option<f64>,
     /// What the judge wrote, as recorded.
     pub raw: Option<Value>,
-    /// For a pairwise judge, which output came first.
+    /// For a judge of two outputs, how it was shown them.
     pub order: Option<Order>,
     /// Which of the judge's samples, from 0.
     pub sample: u32,
@@ -210,7 +213,8 @@ fn read_order(cell: Cell<'_>) -> Result<Option<Order>, RowProblem> {
         None => Ok(None),
         Some("ab" | "AB") => Ok(Some(Order::Ab)),
         Some("ba" | "BA") => Ok(Some(Order::Ba)),
-        Some(word) => Err(RowProblem::unknown_word(word, &["ab", "ba"])),
+        Some("pointwise") => Ok(Some(Order::Pointwise)),
+        Some(word) => Err(RowProblem::unknown_word(word, &["ab", "ba", "pointwise"])),
     }
 }
 

@@ -4,9 +4,10 @@
 //! and whether the ends of the scale occur. Rules, first match: whole numbers in {0, 1} are
 //! `binary`; fractions in [0,1] are `unit`; other numbers take the least of `LOW-5`, `LOW-10`
 //! and `LOW-100` that holds them, where `LOW` is 1 if no value is below 1 and else 0 (whole
-//! numbers from 0 to at most 5 end at the highest seen; fractions make it a range, `1..5`);
-//! numbers beyond these span what was seen. A pair of words such as true and false is
-//! `binary`; any other words are categories without a scale.
+//! numbers from 0 to at most 5 end at the highest seen, and 1 and 2 alone are `1-2`, as in
+//! pairwise labels; fractions make it a range, `1..5`); numbers beyond these span what was
+//! seen. A pair of words such as true and false is `binary`; any other words are categories
+//! without a scale.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -233,7 +234,8 @@ fn fit(low: f64, high: f64, fractions: bool) -> Option<Scale> {
     if low >= 0.0 && high <= 100.0 {
         from = if low >= 1.0 { 1.0 } else { 0.0 };
         to = [5.0, 10.0, 100.0].into_iter().find(|end| high <= *end)?;
-        if from == 0.0 && to == 5.0 && !fractions {
+        let short = (from == 0.0 && high <= 5.0) || (from == 1.0 && low < high && high <= 2.0);
+        if short && !fractions {
             to = high;
         }
     }

@@ -44,3 +44,6 @@ pub use reader::{CaseRow, OnBadRow, ReadOptions, Reader, Skipped};
 pub use scan::{Scan, scan};
 pub use source::Source;
 pub use writer::{CASE_COLUMNS, Writer};
+
+#[cfg(test)]
+mod tests;

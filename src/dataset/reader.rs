@@ -359,8 +359,8 @@ pub(crate) fn read_metadata(
             }
         }
     };
-    for (name, cell) in &row.others {
-        add(name, *cell)?;
+    for (name, cell) in row.others() {
+        add(name, cell)?;
     }
     for &field in more {
         if let Some(cell) = row.filled(field) {

@@ -3,7 +3,6 @@
 //! Each column is looked up once for a file, not once for a row. Two columns for one field
 //! are refused only where they differ; a column for no field is handed on as it is.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
@@ -71,8 +70,8 @@ pub(crate) struct Row<'a> {
     pub(crate) line: u64,
     /// Which row, from 1, faulty ones counted.
     pub(crate) number: u64,
-    /// Columns that mean no field, with their names.
-    pub(crate) others: Vec<(Cow<'a, str>, Cell<'a>)>,
+    /// Cells of columns that mean no field.
+    others: Vec<(usize, Cell<'a>)>,
     cells: Vec<Option<(usize, Cell<'a>)>>,
     columns: &'a Columns,
     path: &'a Arc<str>,
@@ -106,11 +105,16 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The cells of columns that mean no field, with the columns' names.
+    pub(crate) fn others(&self) -> impl Iterator<Item = (&'a str, Cell<'a>)> + '_ {
+        self.others.iter().map(|(column, cell)| (self.columns.names[*column].as_str(), *cell))
+    }
+
     /// The columns of this row, for a message.
-    pub(crate) fn present(&self) -> Vec<String> {
+    fn present(&self) -> Vec<String> {
         let fields =
             self.cells.iter().flatten().map(|(column, _)| self.columns.names[*column].clone());
-        fields.chain(self.others.iter().map(|(name, _)| name.to_string())).collect()
+        fields.chain(self.others().map(|(name, _)| name.to_owned())).collect()
     }
 
     /// Why the row has no cell for a field that it must have.
@@ -306,7 +310,8 @@ impl Table {
     }
 }
 
-type Sorted<'a> = (Vec<Option<(usize, Cell<'a>)>>, Vec<(Cow<'a, str>, Cell<'a>)>);
+/// A cell for each field, and the cells of the columns that mean none.
+type Sorted<'a> = (Vec<Option<(usize, Cell<'a>)>>, Vec<(usize, Cell<'a>)>);
 
 fn sort_csv<'a>(rows: &'a CsvRows<BoxedInput>, columns: &mut Columns) -> Result<Sorted<'a>, Fault> {
     let (found, expected) = (rows.len(), columns.names.len());
@@ -320,7 +325,7 @@ fn sort_csv<'a>(rows: &'a CsvRows<BoxedInput>, columns: &mut Columns) -> Result<
         match columns.fields[column] {
             Some(field) => place(&mut cells[field], column, cell, field, columns)?,
             None if cell.is_empty() => {}
-            None => others.push((Cow::Owned(columns.names[column].clone()), cell)),
+            None => others.push((column, cell)),
         }
     }
     mark_used(&cells, columns);
@@ -351,7 +356,7 @@ fn sort_json<'a>(
         match columns.fields[column] {
             Some(field) => place(&mut cells[field], column, cell, field, columns)?,
             None if cell.is_null() => {}
-            None => others.push((key, cell)),
+            None => others.push((column, cell)),
         }
     }
     mark_used(&cells, columns);
