@@ -45,7 +45,7 @@ pub(super) fn run(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow
         Listed::Judges => KINDS.map(str::to_owned).to_vec(),
         Listed::Rules => crate::judge::rule::RULES.iter().map(|&rule| rule.to_owned()).collect(),
         Listed::Rubrics => {
-            crate::rubric::builtin_names().iter().map(|&name| name.to_owned()).collect()
+            crate::rubric::BUILTIN_NAMES.iter().map(|&name| name.to_owned()).collect()
         }
         Listed::Aggregators => Aggregate::ALL.iter().map(|a| a.name().to_owned()).collect(),
         Listed::Statuses => Status::ALL.iter().map(|s| s.name().to_owned()).collect(),

@@ -71,7 +71,7 @@ impl Printer {
 /// A table whose columns are set apart by spaces; `numbers` are aligned right.
 pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().copied());
     for row in rows {
         table.add_row(row);

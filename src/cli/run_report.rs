@@ -50,7 +50,7 @@ impl Outcome<'_> {
             "degraded": tally.degraded,
             "threshold": self.spec.threshold,
             "calls": self.totals.calls_sent,
-            "cached": self.totals.cached,
+            "cached": self.totals.cached_hits,
             "cost_usd": tally.cost_usd(),
             "elapsed_seconds": self.report.elapsed.as_secs_f64(),
             "by_judge": tally.judges,
@@ -89,7 +89,7 @@ impl Outcome<'_> {
             plural(tally.verdicts(), "verdict", "verdicts"),
             statuses.join(", ")
         ));
-        if self.totals.calls_sent > 0 || self.totals.cached > 0 {
+        if self.totals.calls_sent > 0 || self.totals.cached_hits > 0 {
             let cost = match tally.cost_usd() {
                 Some(cost) => format!("{cost:.4} US dollars"),
                 None => "price unknown".into(),
@@ -97,7 +97,7 @@ impl Outcome<'_> {
             printer.result(&format!(
                 "{} to model servers, {} from the store, {cost}",
                 plural(self.totals.calls_sent, "call", "calls"),
-                plural(self.totals.cached, "reply", "replies")
+                plural(self.totals.cached_hits, "reply", "replies")
             ));
         }
         printer.result("\nnext:");

@@ -99,6 +99,13 @@ pub enum RuleSpec {
     Composite(CompositeSpec),
 }
 
+/// The rules, as `rule` names them.
+pub const RULES: [&str; 17] = [
+    "length", "contains", "regex", "equals", "similarity", "json", "markdown", "readability",
+    "repetition", "language", "requirements", "refusal", "pii", "secrets", "injection", "code",
+    "composite",
+];
+
 impl RuleSpec {
     /// The rule's name in configuration.
     #[must_use]
