@@ -1,7 +1,8 @@
 //! The fields of cases, labels and judgements, and the names that other tools give them.
 //!
 //! An alias is understood only where it means one thing in every tool we know: `system` may
-//! be a system prompt, `messages` may end with the output, so neither is one. What is not
+//! be a system prompt, `messages` may end with the output, `uid` may be a user, so none of
+//! them is one; a question's id is a group's, since many answer it. What is not
 //! understood is metadata, never dropped.
 
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ pub(crate) mod case {
 /// A row of cases. The last four fields are labels in the same row; they are no part of the
 /// case, so that no judge sees them.
 pub(crate) static CASE: [FieldSpec; 14] = [
-    field("id", &["item_id", "case_id", "example_id", "sample_id", "uid"]),
+    field("id", &["item_id", "case_id", "example_id", "sample_id"]),
     field(
         "input",
         &["prompt", "question", "instruction", "user_input", "inputs", "query", "user_prompt"],

@@ -69,7 +69,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The score in [0,1], given the judge's scale; `None` for a failed measurement.
+    /// The score between 0 and 1, given the judge's scale; `None` for a failed measurement.
     ///
     /// # Errors
     /// When the recorded score is not on the scale. A score between levels is allowed, since

@@ -24,6 +24,7 @@ mod format;
 mod json_rows;
 mod judgements;
 mod label_scale;
+mod label_set;
 mod labels;
 mod reader;
 mod scan;
@@ -36,10 +37,8 @@ pub use fields::{AliasUsed, FieldMap, aliases_of};
 pub use format::Format;
 pub use judgements::{Judgement, JudgementReader, JudgementScan, Order, scan_judgements};
 pub use label_scale::{LabelScale, LabelScoreError, ScaleOrigin, Scales};
-pub use labels::{
-    Label, LabelOptions, LabelReader, LabelSet, LabelSource, LabelValue, read_inline_labels,
-    read_labels,
-};
+pub use label_set::{LabelSet, read_inline_labels, read_labels};
+pub use labels::{Label, LabelOptions, LabelReader, LabelSource, LabelValue};
 pub use reader::{CaseRow, OnBadRow, ReadOptions, Reader, Skipped};
 pub use scan::{Scan, scan};
 pub use source::Source;

@@ -26,6 +26,10 @@ fn gzip_of_several_members_is_read_to_its_end_and_a_cut_one_is_an_error() {
     let mut data = gzip(b"output\nfirst\n");
     data.extend(gzip(b"second\n"));
     assert_eq!(outputs(&read(&data)), ["first", "second"]);
+    let mut trailing = gzip(b"output\nfirst\n");
+    trailing.extend(b"no gzip");
+    let read = Source::spool(trailing.as_slice(), "data").and_then(|s| read_with(&s, &skip()));
+    assert!(matches!(read, Err(DatasetError::Read { .. })), "bytes behind the end are not lost");
     let long: String =
         (0..50_000_u64).map(|i| format!("{:x}\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     let whole = gzip(format!("output\n{long}").as_bytes());
