@@ -1,5 +1,6 @@
 //! The asking: a judge, its model server, and what the two cost.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{BoxFuture, join_all};
@@ -10,17 +11,51 @@ use super::spec::{Logprobs, Mode};
 use crate::case::Case;
 use crate::judge::{Judge, Plan};
 use crate::provider::{
-    CallContext, ChatReply, ChatRequest, Client, Endpoint, Message, ProviderError, ResponseFormat,
-    Role,
+    CallContext, ChatReply, ChatRequest, Client, Endpoint, Message, Price, ProviderError,
+    ResponseFormat, Role,
 };
 use crate::verdict::{Fingerprint, Usage, Verdict};
+
+/// What a judge needs of its model server.
+trait Server: fmt::Debug + Send + Sync {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ChatReply, ProviderError>>;
+    fn model(&self) -> &str;
+    fn price(&self) -> Option<Price>;
+}
+
+#[derive(Debug)]
+struct Remote {
+    client: Client,
+    endpoint: Endpoint,
+}
+
+impl Server for Remote {
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ChatReply, ProviderError>> {
+        Box::pin(self.client.chat(&self.endpoint, request, context))
+    }
+
+    fn model(&self) -> &str {
+        self.endpoint.model()
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.endpoint.price()
+    }
+}
 
 /// An LLM judge, ready to be seated.
 #[derive(Debug)]
 pub struct LlmJudge {
     judging: Judging,
-    client: Client,
-    endpoint: Endpoint,
+    server: Box<dyn Server>,
     /// Set when the server refused a request for log-probabilities, so that it is not asked
     /// for them before every case.
     no_logprobs: AtomicBool,
@@ -44,7 +79,11 @@ impl LlmJudge {
     /// A judge with the server that it asks.
     #[must_use]
     pub fn new(judging: Judging, client: Client, endpoint: Endpoint) -> Self {
-        Self { judging, client, endpoint, no_logprobs: AtomicBool::new(false) }
+        Self::with_server(judging, Box::new(Remote { client, endpoint }))
+    }
+
+    fn with_server(judging: Judging, server: Box<dyn Server>) -> Self {
+        Self { judging, server, no_logprobs: AtomicBool::new(false) }
     }
 
     fn first_form(&self) -> Form {
@@ -103,7 +142,7 @@ impl LlmJudge {
         };
         let mut prompt = prompt;
         loop {
-            match self.client.chat(&self.endpoint, &prompt.request, context).await {
+            match self.server.chat(&prompt.request, context).await {
                 Err(error) => {
                     asked.failed_attempts += error.attempts;
                     if let Some(written) = self.without_logprobs(case, &prompt, &error, context) {
@@ -175,9 +214,9 @@ impl LlmJudge {
         verdict.cost_usd = replies.iter().map(|r| r.cost_usd).sum();
         verdict.model_returned = replies.iter().rev().find_map(|r| r.model.clone());
         if let Some(returned) = &verdict.model_returned
-            && !same_family(self.endpoint.model(), returned)
+            && !same_family(self.server.model(), returned)
         {
-            let note = format!("asked for `{}`, answered by `{returned}`", self.endpoint.model());
+            let note = format!("asked for `{}`, answered by `{returned}`", self.server.model());
             verdict = verdict.note("model_mismatch", note);
         }
         if let Some(format) = replies.iter().rev().find_map(|r| r.downgraded.as_ref()) {
@@ -206,7 +245,7 @@ impl Judge for LlmJudge {
     }
 
     fn model(&self) -> Option<&str> {
-        Some(self.endpoint.model())
+        Some(self.server.model())
     }
 
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
@@ -221,7 +260,7 @@ impl Judge for LlmJudge {
         };
         let tokens_in = prompts.iter().map(|p| tokens(&p.request)).sum();
         let tokens_out = prompts.iter().filter_map(|p| p.request.max_tokens).map(u64::from).sum();
-        let cost_usd = self.endpoint.price().map(|price| {
+        let cost_usd = self.server.price().map(|price| {
             (tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6
         });
         let calls = if self.judging.mode() == Mode::Pairwise { 2 } else { 1 };
@@ -238,8 +277,8 @@ impl Judge for LlmJudge {
                 max_tokens: Some(1),
                 ..ChatRequest::default()
             };
-            let reply = self.client.chat(&self.endpoint, &request, context).await?;
-            let model = reply.model.as_deref().unwrap_or_else(|| self.endpoint.model());
+            let reply = self.server.chat(&request, context).await?;
+            let model = reply.model.as_deref().unwrap_or_else(|| self.server.model());
             Ok(format!("`{model}` answered in {} ms", reply.latency_ms))
         }))
     }
@@ -281,32 +320,4 @@ fn same_family(asked: &str, returned: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dated_or_local_name_is_the_same_family_and_another_model_is_not() {
-        for (asked, returned) in [
-            ("openai/gpt-4.1-mini", "gpt-4.1-mini-2025-04-14"),
-            ("openai/qwen2.5-1.5b", "/models/qwen2.5-coder-1.5b.gguf"),
-            ("anthropic/claude-sonnet-4", "claude-opus-4"),
-        ] {
-            assert!(same_family(asked, returned), "{asked} {returned}");
-        }
-        for (asked, returned) in
-            [("openai/gpt-4.1", "llama-3-8b"), ("openai/qwen2.5-1.5b", "smollm2-135m")]
-        {
-            assert!(!same_family(asked, returned), "{asked} {returned}");
-        }
-    }
-
-    #[test]
-    fn chinese_text_counts_about_one_token_a_character() {
-        let message = |content: &str| ChatRequest {
-            messages: vec![Message { role: Role::User, content: content.into() }],
-            ..ChatRequest::default()
-        };
-        assert_eq!(tokens(&message("评分标准")) - tokens(&message("")), 4);
-        assert_eq!(tokens(&message("abcdefgh")) - tokens(&message("")), 2);
-    }
-}
+mod tests;
