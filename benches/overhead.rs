@@ -33,7 +33,8 @@ struct Cost {
 }
 
 fn main() -> Anything<()> {
-    let mut settings = Settings { cases: 10_000, judges: 3, latency_ms: 0, in_flight: 256, rounds: 3 };
+    let mut settings =
+        Settings { cases: 10_000, judges: 3, latency_ms: 0, in_flight: 256, rounds: 3 };
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { return Err(format!("no value for {}", pair[0]).into()) };
@@ -122,7 +123,8 @@ fn write_cases(path: &Path, count: usize) -> Anything<()> {
     let mut text = String::new();
     for i in 0..count {
         let output = format!("Answer number {i}: ") + &"a sentence of some words. ".repeat(16);
-        let row = json!({ "id": format!("case-{i}"), "input": "What is asked here?", "output": output });
+        let row =
+            json!({ "id": format!("case-{i}"), "input": "What is asked here?", "output": output });
         text.push_str(&row.to_string());
         text.push('\n');
     }

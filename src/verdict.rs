@@ -12,7 +12,19 @@ use serde_json::Value;
 use crate::score::Score;
 
 /// What became of one measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// A score was measured.
@@ -99,7 +111,19 @@ impl fmt::Display for Status {
 
 /// What makes a judge that judge: a hash of its kind, model, rubric, template, scale,
 /// parameters and parser version. Names, weights, limits, prices and keys are not part of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
@@ -128,7 +152,9 @@ impl fmt::Display for Fingerprint {
 }
 
 /// Tokens and calls that a verdict took, summed over its attempts that were paid for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Usage {
     /// Prompt tokens, those read from the provider's cache included.
     pub tokens_in: u64,

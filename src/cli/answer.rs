@@ -78,15 +78,12 @@ impl AnswerArgs {
     }
 
     /// Judges the case.
-    pub(super) async fn judge(
-        &self,
-        global: &Global,
-        printer: &Printer,
-    ) -> anyhow::Result<Ruling> {
+    pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Ruling> {
         let case = self.read()?;
         let Seated { panel, .. } = self.panel.seat(Client::default())?;
         warn(&panel, printer);
-        let replies: Arc<dyn ReplyStore> = if panel.seats.iter().any(|s| s.judge.model().is_some()) {
+        let replies: Arc<dyn ReplyStore> = if panel.seats.iter().any(|s| s.judge.model().is_some())
+        {
             let store = Store::create(&global.store)?;
             let writer = store.writer()?;
             let scope = self.no_cache.then(super::run::new_id);
@@ -144,9 +141,7 @@ pub(super) fn exit(ruling: &Ruling) -> super::exit::Exit {
     match ruling.decision {
         Decision::Accept => Exit::Done,
         Decision::Reject => Exit::NotAccepted,
-        Decision::Undecided
-            if ruling.verdicts.iter().any(|v| v.status == Status::Cancelled) =>
-        {
+        Decision::Undecided if ruling.verdicts.iter().any(|v| v.status == Status::Cancelled) => {
             Exit::Interrupted
         }
         Decision::Undecided => Exit::Inconclusive,

@@ -82,7 +82,8 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
                 Ok(answer) => printer.result(&format!("`{}` answers: {answer}", seat.name)),
                 Err(error) => {
                     let hint = error.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-                    printer.warn(&format!("`{}` does not answer: {}{hint}", seat.name, error.message));
+                    printer
+                        .warn(&format!("`{}` does not answer: {}{hint}", seat.name, error.message));
                     exit = Exit::Inconclusive;
                 }
             }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
+use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plural};
-use super::Global;
 use crate::dataset::{DatasetError, Writer};
 use crate::run::rows::{RulingRow, VerdictRow, What, each_ruling, each_verdict};
 use crate::store::{RunRecord, Store, StoreError};

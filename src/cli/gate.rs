@@ -3,11 +3,11 @@
 
 use clap::Args;
 
+use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
 use super::printer::Printer;
 use super::summary::{number, reason};
-use super::Global;
 use crate::ruling::{Decision, Ruling};
 
 /// Judge one answer for a script: feedback on stdout, the decision in the exit code
@@ -70,7 +70,8 @@ fn text(ruling: &Ruling) -> String {
                 .unwrap_or_default();
             lines.push(format!("- {}: {} {}", vote.judge, vote.status, first_line(detail)));
         }
-        lines.push("next: the answer was not rejected; make the judges answer and ask again".into());
+        lines
+            .push("next: the answer was not rejected; make the judges answer and ask again".into());
     } else if ruling.feedback.is_empty() {
         lines.push("next: the judges gave no reasons; `venire score` shows their votes".into());
     } else {
@@ -82,7 +83,8 @@ fn text(ruling: &Ruling) -> String {
                 [] => String::new(),
                 judges => format!("; {} disagree(s)", judges.join(", ")),
             };
-            let text = format!("- {criterion}{} [{}{against}]", finding.text, finding.judges.join(", "));
+            let text =
+                format!("- {criterion}{} [{}{against}]", finding.text, finding.judges.join(", "));
             lines.extend(text.lines().map(str::to_owned));
         }
     }

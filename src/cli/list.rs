@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
+use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, table};
-use super::Global;
 use crate::panel::spec::KINDS;
 use crate::panel::vote::Aggregate;
 use crate::store::Store;
@@ -66,9 +66,7 @@ fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<E
     }
     let rows = runs
         .into_iter()
-        .map(|run| {
-            vec![run.id, run.state.name().to_owned(), run.panel_name, run.data, run.created]
-        })
+        .map(|run| vec![run.id, run.state.name().to_owned(), run.panel_name, run.data, run.created])
         .collect();
     printer.result(&table(&["run", "state", "panel", "data", "started"], rows, &[]));
     Ok(Exit::Done)

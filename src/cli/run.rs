@@ -9,13 +9,13 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::Global;
 use super::exit::Exit;
 use super::export::{self, WhatArg};
 use super::panel::{PanelArgs, Seated, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
-use super::Global;
 use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Source};
 use crate::judge::Plan;
 use crate::panel::Panel;

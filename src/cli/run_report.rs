@@ -240,7 +240,15 @@ fn judges(judges: &[JudgeTally]) -> String {
                 0 => "-".into(),
                 tokens => tokens.to_string(),
             };
-            vec![judge.name.clone(), ok.to_string(), mean, deviation, latency, tokens, others.join(", ")]
+            vec![
+                judge.name.clone(),
+                ok.to_string(),
+                mean,
+                deviation,
+                latency,
+                tokens,
+                others.join(", "),
+            ]
         })
         .collect();
     table(

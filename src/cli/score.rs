@@ -2,11 +2,11 @@
 
 use clap::Args;
 
+use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
 use super::printer::{Printer, table};
 use super::summary::{number, reason, vote};
-use super::Global;
 use crate::ruling::Ruling;
 
 /// Judge one answer: each judge's vote, and their median

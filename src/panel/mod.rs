@@ -27,6 +27,7 @@ pub use self::spec::PanelSpec;
 use self::vote::Settings;
 use crate::case::Case;
 use crate::config::{ConfigError, read_value};
+use crate::judge::process::Period;
 use crate::judge::{BuildContext, BuildError};
 use crate::provider::CallContext;
 use crate::ruling::Ruling;
@@ -143,7 +144,7 @@ impl Panel {
             seats,
             rules,
             sequential: spec.sequential,
-            timeout: spec.timeout.map(Duration::from_secs_f64),
+            timeout: spec.timeout.map(Period::get),
             slots: None,
         })
     }

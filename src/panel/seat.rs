@@ -14,6 +14,7 @@ use super::decide::SeatRules;
 use super::spec::SeatKeys;
 use crate::case::Case;
 use crate::judge::BoxedJudge;
+use crate::judge::process::Period;
 use crate::provider::CallContext;
 use crate::verdict::{Status, Verdict};
 
@@ -57,7 +58,7 @@ impl Seat {
             required: keys.required,
             report_only: keys.report_only,
             invert: keys.invert,
-            timeout: keys.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64),
+            timeout: keys.timeout.map_or(DEFAULT_TIMEOUT, Period::get),
         }
     }
 

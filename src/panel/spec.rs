@@ -15,6 +15,7 @@ use crate::judge::http::HttpSpec;
 use crate::judge::human::HumanSpec;
 use crate::judge::llm::LlmSpec;
 use crate::judge::observe::ObserveSpec;
+use crate::judge::process::Period;
 use crate::judge::replay::ReplaySpec;
 use crate::judge::rule::RuleSpec;
 use crate::judge::script::ScriptSpec;
@@ -46,9 +47,9 @@ pub struct PanelSpec {
     /// can't change the decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
-    /// Seconds for all judges of one case together; each judge's own limit holds too.
+    /// The time for all judges of one case together; each judge's own limit holds too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<f64>,
+    pub timeout: Option<Period>,
     /// The judges.
     #[serde(default)]
     pub judge: Vec<SeatSpec>,
@@ -97,9 +98,9 @@ pub struct SeatKeys {
     /// The vote is 1 minus the score: for judges of a fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invert: bool,
-    /// Seconds for one verdict; 120 by default.
+    /// The time for one verdict; 120 seconds by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<f64>,
+    pub timeout: Option<Period>,
 }
 
 /// A judge of some kind.
@@ -271,7 +272,7 @@ impl PanelSpec {
         if self.judge.is_empty() {
             return Err(Problem::new("judge", "a panel needs at least one `[[judge]]`"));
         }
-        positive_seconds("timeout", self.timeout)?;
+        not_zero("timeout", self.timeout)?;
         let mut names = std::collections::BTreeSet::new();
         for (i, SeatSpec { seat, .. }) in self.judge.iter().enumerate() {
             let at = |key: &str| format!("judge[{i}] ({}).{key}", seat.name);
@@ -299,7 +300,7 @@ impl PanelSpec {
                     "a judge that is `report_only` can't be `required`",
                 ));
             }
-            positive_seconds(&at("timeout"), seat.timeout)?;
+            not_zero(&at("timeout"), seat.timeout)?;
         }
         let counted = self.counted();
         if counted == 0 {
@@ -316,10 +317,10 @@ impl PanelSpec {
     }
 }
 
-fn positive_seconds(at: &str, seconds: Option<f64>) -> Result<(), Problem> {
-    match seconds {
-        Some(s) if !(s.is_finite() && s > 0.0 && s < 1e7) => {
-            Err(Problem::new(at, format!("`{s}` is not a number of seconds above 0")))
+fn not_zero(at: &str, period: Option<Period>) -> Result<(), Problem> {
+    match period {
+        Some(period) if period.get().is_zero() => {
+            Err(Problem::new(at, "expected more than 0 seconds"))
         }
         _ => Ok(()),
     }

@@ -114,8 +114,7 @@ impl Client {
         };
         lane.pace.tighten(checked.limits);
         let capability = {
-            let mut known =
-                self.shared.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.shared.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
             let model = (checked.base_url.clone(), checked.name());
             Arc::clone(known.entry(model).or_insert_with(|| Arc::new(checked.first_capability())))
         };
@@ -147,13 +146,8 @@ impl Client {
             context.ledger.count_cached();
             return Ok(found(reply.clone(), endpoint));
         }
-        let mut call = Call {
-            transport: &*self.shared.transport,
-            endpoint,
-            request,
-            context,
-            attempts: 0,
-        };
+        let mut call =
+            Call { transport: &*self.shared.transport, endpoint, request, context, attempts: 0 };
         let outcome = call.run(&key).await;
         let attempts = call.attempts;
         match outcome {
@@ -170,12 +164,7 @@ impl Client {
 
 /// A reply that was not paid for now.
 fn found(reply: ChatReply, endpoint: &Inner) -> ChatReply {
-    ChatReply {
-        cached: true,
-        attempts: 0,
-        cost_usd: endpoint.price.map(|_| 0.0),
-        ..reply
-    }
+    ChatReply { cached: true, attempts: 0, cost_usd: endpoint.price.map(|_| 0.0), ..reply }
 }
 
 fn stopped(ended: &Ended, endpoint: &Inner, doing: &str) -> ProviderError {
@@ -306,10 +295,11 @@ impl Call<'_> {
             .map_err(|ended| stopped(&ended, endpoint, "waiting for the first reply"))?;
         // Whoever tried may have learned something meanwhile.
         let plan = endpoint.capability.plan(wire, request);
-        let permit = within(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.deadline))
-            .await
-            .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
-            .map_err(|blocked| blocked_error(blocked, endpoint))?;
+        let permit =
+            within(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.deadline))
+                .await
+                .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
+                .map_err(|blocked| blocked_error(blocked, endpoint))?;
         let admission = admit(endpoint)?;
         reservation.count_sent()?;
         let body = wire.encode(endpoint.target(), request, plan);
@@ -325,7 +315,8 @@ impl Call<'_> {
             Ok(incoming) => match self.read(&incoming) {
                 Ok(decoded) => {
                     admission.answered();
-                    permit.answered(decoded.usage.map(|u| u.tokens_in.saturating_add(u.tokens_out)));
+                    permit
+                        .answered(decoded.usage.map(|u| u.tokens_in.saturating_add(u.tokens_out)));
                     endpoint.capability.confirm(plan, request);
                     let request_id = ["x-request-id", "request-id", "apim-request-id"]
                         .iter()
@@ -349,7 +340,11 @@ impl Call<'_> {
             tracing::debug!(model = endpoint.name, "asking in a form that the server takes");
             return Ok(Err(Next::Otherwise));
         }
-        if failure.is_outage() { admission.failed() } else { admission.answered() }
+        if failure.is_outage() {
+            admission.failed()
+        } else {
+            admission.answered()
+        }
         if failure.is_overload() {
             permit.overloaded();
         }

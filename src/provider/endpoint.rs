@@ -378,7 +378,11 @@ fn parse_model(written: &str) -> Result<(&'static Service, String), EndpointErro
             name if name.starts_with("gpt-") || name.starts_with("o3") => "openai",
             name if name.starts_with("claude") => "anthropic",
             name if name.starts_with("gemini") => "gemini",
-            _ => return Err(error("expected `provider/model`, such as `openai/gpt-4.1-mini`".into())),
+            _ => {
+                return Err(error(
+                    "expected `provider/model`, such as `openai/gpt-4.1-mini`".into(),
+                ));
+            }
         };
         let reason = format!("expected `provider/model`; did you mean `{guess}/{trimmed}`?");
         return Err(error(reason));

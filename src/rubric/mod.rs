@@ -235,13 +235,19 @@ impl Rubric {
             if !criterion.weight.is_finite() || criterion.weight < 0.0 {
                 problems.push(Problem::new(
                     at("weight"),
-                    format!("`{}` is not a weight: expected a number of 0 or more", criterion.weight),
+                    format!(
+                        "`{}` is not a weight: expected a number of 0 or more",
+                        criterion.weight
+                    ),
                 ));
             }
             if !(0.0..=1.0).contains(&criterion.pass_mark) {
                 problems.push(Problem::new(
                     at("pass_mark"),
-                    format!("`{}` is not a pass mark: expected a score in [0,1]", criterion.pass_mark),
+                    format!(
+                        "`{}` is not a pass mark: expected a score in [0,1]",
+                        criterion.pass_mark
+                    ),
                 ));
             }
             for level in criterion.anchors.keys() {
@@ -281,10 +287,7 @@ impl Rubric {
 ///
 /// # Errors
 /// When it does not, or there is no weight at all.
-pub fn weighted_mean(
-    weights: &[f64],
-    scores: &[Option<Score>],
-) -> Result<Score, TooLittleScored> {
+pub fn weighted_mean(weights: &[f64], scores: &[Option<Score>]) -> Result<Score, TooLittleScored> {
     let total: f64 = weights.iter().sum();
     let present = || weights.iter().zip(scores).filter_map(|(w, s)| s.map(|s| (*w, s)));
     let scored: f64 = present().map(|(w, _)| w).sum();

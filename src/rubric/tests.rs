@@ -27,7 +27,8 @@ fn built_in_rubrics_are_valid_and_alike_in_both_languages() {
         for criterion in en.criteria.iter().chain(&zh.criteria) {
             assert!(!criterion.description.is_empty() && criterion.anchors.len() >= 3);
         }
-        let chinese = |r: &Rubric| r.description.chars().any(|c| ('\u{4e00}'..'\u{9fff}').contains(&c));
+        let chinese =
+            |r: &Rubric| r.description.chars().any(|c| ('\u{4e00}'..'\u{9fff}').contains(&c));
         assert!(chinese(&zh) && !chinese(&en));
     }
 }
@@ -73,7 +74,8 @@ fn a_faulty_rubric_is_refused_with_the_place_and_the_cure() {
     assert!(text.contains("criteria[0].pass_mark"), "{text}");
     let text = problem(with(json!({"name": "a", "anchors": {"6": "great"}})));
     assert!(text.contains("`6` is not a level"), "{text}");
-    let text = problem(json!({"name": "r", "criteria": [{"name": "Brand tone"}, {"name": "brand_tone"}]}));
+    let text =
+        problem(json!({"name": "r", "criteria": [{"name": "Brand tone"}, {"name": "brand_tone"}]}));
     assert!(text.contains("second criterion"), "{text}");
 }
 

@@ -114,7 +114,8 @@ fn an_unreachable_server_is_inconclusive_and_says_how_to_check() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };
-    let panel = crate::workbench::model_panel(&format!("http://127.0.0.1:{port}"), 1, "timeout = 3");
+    let panel =
+        crate::workbench::model_panel(&format!("http://127.0.0.1:{port}"), 1, "timeout = 3");
     let bench = bench_with_panel(&panel);
     let ran = bench.run(&["run", "cases.csv", "--json"]).exits(3);
     assert_eq!(ran.json()["undecided"], 3);
@@ -138,7 +139,10 @@ fn a_rubric_whose_weights_sum_to_zero_is_refused() {
 #[test]
 fn a_command_that_does_not_exist_is_named_before_anything_runs() {
     let panel = "[[judge]]\nname = \"tests\"\nkind = \"command\"\nchecks = [{ argv = [\"no-such-program-here\"] }]\n";
-    bench_with_panel(panel).run(&["run", "cases.csv"]).exits(2).says(&["tests", "no-such-program-here"]);
+    bench_with_panel(panel)
+        .run(&["run", "cases.csv"])
+        .exits(2)
+        .says(&["tests", "no-such-program-here"]);
 }
 
 #[test]
@@ -152,7 +156,11 @@ fn a_panel_whose_every_judge_abstains_is_inconclusive() {
 
 #[test]
 fn broken_configuration_is_named_with_its_line() {
-    bench_with_panel("threshold = = 1").run(&["check"]).exits(2).says(&["panel.toml", "TOML", "line 1"]);
+    bench_with_panel("threshold = = 1").run(&["check"]).exits(2).says(&[
+        "panel.toml",
+        "TOML",
+        "line 1",
+    ]);
     let bench = Workbench::with_rules();
     bench.write("panel.ini", "x");
     bench.run(&["check", "-c", "panel.ini"]).exits(2).says(&["panel.ini", ".toml"]);

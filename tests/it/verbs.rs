@@ -12,7 +12,10 @@ fn run_prints_one_json_object_whose_numbers_add_up() {
     assert_eq!(summary["judges"], 2);
     assert_eq!(summary["verdicts"], 6);
     assert_eq!(summary["statuses"], json!({ "ok": 6 }));
-    assert_eq!((&summary["accepted"], &summary["rejected"], &summary["undecided"]), (&json!(1), &json!(2), &json!(0)));
+    assert_eq!(
+        (&summary["accepted"], &summary["rejected"], &summary["undecided"]),
+        (&json!(1), &json!(2), &json!(0))
+    );
     assert_eq!((&summary["calls"], &summary["cached"]), (&json!(0), &json!(0)));
     assert!(summary["elapsed_seconds"].is_number() && summary["run"].is_string());
 }
@@ -25,9 +28,23 @@ fn exported_rows_have_the_promised_columns_in_the_data_s_order() {
     let cases: Vec<&str> = rows.iter().map(|row| row["case"].as_str().unwrap()).collect();
     assert_eq!(cases, ["a", "a", "b", "b", "c", "c"]);
     let columns = [
-        "run", "case", "judge", "fingerprint", "sample", "status", "raw", "score", "criteria",
-        "feedback", "model_returned", "tokens_in", "tokens_out", "cost_usd", "latency_ms",
-        "attempts", "cached",
+        "run",
+        "case",
+        "judge",
+        "fingerprint",
+        "sample",
+        "status",
+        "raw",
+        "score",
+        "criteria",
+        "feedback",
+        "model_returned",
+        "tokens_in",
+        "tokens_out",
+        "cost_usd",
+        "latency_ms",
+        "attempts",
+        "cached",
     ];
     for column in columns {
         assert!(rows[0].get(column).is_some(), "no column {column}");
@@ -35,9 +52,17 @@ fn exported_rows_have_the_promised_columns_in_the_data_s_order() {
     bench.run(&["export", "latest", "-o", "rulings.jsonl", "--what", "rulings"]).exits(0);
     let rulings = bench.rows("rulings.jsonl");
     assert_eq!(rulings.len(), 3);
-    for column in
-        ["run", "case", "score", "raw_score", "spread", "decision", "degraded", "votes_used", "votes_declared"]
-    {
+    for column in [
+        "run",
+        "case",
+        "score",
+        "raw_score",
+        "spread",
+        "decision",
+        "degraded",
+        "votes_used",
+        "votes_declared",
+    ] {
         assert!(rulings[0].get(column).is_some(), "no column {column}");
     }
     assert_eq!(rulings[0]["decision"], "accept");
@@ -50,7 +75,9 @@ fn exported_rows_have_the_promised_columns_in_the_data_s_order() {
 fn the_table_shows_votes_medians_decisions_and_what_is_next() {
     let bench = Workbench::with_rules();
     let ran = bench.run(&["run", "cases.csv"]).exits(0);
-    for text in ["case", "short", "some", "score", "accept", "reject", "next:", "1 accepted, 2 rejected"] {
+    for text in
+        ["case", "short", "some", "score", "accept", "reject", "next:", "1 accepted, 2 rejected"]
+    {
         assert!(ran.stdout.contains(text), "no `{text}` in {}", ran.stdout);
     }
 }
@@ -58,7 +85,8 @@ fn the_table_shows_votes_medians_decisions_and_what_is_next() {
 #[test]
 fn data_can_come_from_stdin_as_jsonl_or_csv() {
     let bench = Workbench::with_rules();
-    let rows = "{\"prompt\":\"q\",\"completion\":\"x\"}\n\n{\"prompt\":\"q\",\"completion\":\"y\"}\n";
+    let rows =
+        "{\"prompt\":\"q\",\"completion\":\"x\"}\n\n{\"prompt\":\"q\",\"completion\":\"y\"}\n";
     let ran = bench.run_with_stdin(&["run", "-", "--json"], rows).exits(0);
     assert_eq!(ran.json()["cases"], 2);
     ran.says(&["completion", "output"]);
@@ -135,7 +163,10 @@ fn list_cache_and_completions_answer() {
 fn a_dry_run_judges_nothing() {
     let bench = Workbench::with_rules();
     let plan = bench.run(&["run", "cases.csv", "--dry-run", "--json"]).exits(0).json();
-    assert_eq!((&plan["cases"], &plan["verdicts"], &plan["calls"]), (&json!(3), &json!(6), &json!(0)));
+    assert_eq!(
+        (&plan["cases"], &plan["verdicts"], &plan["calls"]),
+        (&json!(3), &json!(6), &json!(0))
+    );
     assert!(!bench.path(".venire").exists());
 }
 
@@ -151,7 +182,18 @@ fn quiet_says_nothing_and_help_has_an_example() {
     let bench = Workbench::with_rules();
     let ran = bench.run(&["run", "cases.csv", "--json", "-q"]).exits(0);
     assert_eq!(ran.stderr, "");
-    for verb in ["run", "score", "gate", "export", "check", "list", "schema", "cache", "init", "completions"] {
+    for verb in [
+        "run",
+        "score",
+        "gate",
+        "export",
+        "check",
+        "list",
+        "schema",
+        "cache",
+        "init",
+        "completions",
+    ] {
         let ran = bench.run(&[verb, "--help"]).exits(0);
         assert!(ran.stdout.contains("Example:"), "{verb} has no example");
     }

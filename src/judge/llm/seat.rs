@@ -103,7 +103,8 @@ impl LlmJudge {
             Ok(prompts) => prompts,
             Err(verdict) => return Verdict { attempts: 0, ..*verdict },
         };
-        let asked = join_all(prompts.into_iter().map(|prompt| self.ask(case, prompt, context))).await;
+        let asked =
+            join_all(prompts.into_iter().map(|prompt| self.ask(case, prompt, context))).await;
         let mut readings = Vec::with_capacity(asked.len());
         let mut failure = None;
         let (mut replies, mut attempts, mut asked_again) = (Vec::new(), 0, false);
@@ -260,9 +261,10 @@ impl Judge for LlmJudge {
         };
         let tokens_in = prompts.iter().map(|p| tokens(&p.request)).sum();
         let tokens_out = prompts.iter().filter_map(|p| p.request.max_tokens).map(u64::from).sum();
-        let cost_usd = self.server.price().map(|price| {
-            (tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6
-        });
+        let cost_usd = self
+            .server
+            .price()
+            .map(|price| (tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6);
         let calls = if self.judging.mode() == Mode::Pairwise { 2 } else { 1 };
         Plan { calls, tokens_in, tokens_out, cost_usd }
     }

@@ -298,31 +298,60 @@ impl LlmSpec {
         only("scale", self.scale.is_some(), &[Mode::Score, Mode::Rubric])?;
         only("choice_scores", !self.choice_scores.is_empty(), &[Mode::Choice])?;
         only("questions", !self.questions.is_empty(), &[Mode::Checklist])?;
-        only("rubric", self.rubric.is_some(), &[Mode::Rubric, Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise])?;
-        only("criterion", self.criterion.is_some(), &[Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise])?;
+        only(
+            "rubric",
+            self.rubric.is_some(),
+            &[Mode::Rubric, Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise],
+        )?;
+        only(
+            "criterion",
+            self.criterion.is_some(),
+            &[Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise],
+        )?;
         if self.criterion.is_some() && self.rubric.is_some() {
-            return Err(BuildError::invalid("criterion", "stands beside `rubric`: expected one of the two"));
+            return Err(BuildError::invalid(
+                "criterion",
+                "stands beside `rubric`: expected one of the two",
+            ));
         }
         if self.criterion.as_ref().is_some_and(|c| c.trim().is_empty()) {
-            return Err(BuildError::invalid("criterion", "is empty: expected what counts, in words"));
+            return Err(BuildError::invalid(
+                "criterion",
+                "is empty: expected what counts, in words",
+            ));
         }
         if self.samples == Some(0) {
             return Err(BuildError::invalid("samples", "`0` gives no vote: expected 1 or more"));
         }
         if self.max_tokens == Some(0) {
-            return Err(BuildError::invalid("max_tokens", "`0` leaves no room for an answer: expected 1 or more"));
+            return Err(BuildError::invalid(
+                "max_tokens",
+                "`0` leaves no room for an answer: expected 1 or more",
+            ));
         }
         if let Some(temperature) = self.temperature
             && !(0.0..=2.0).contains(&temperature)
         {
-            return Err(BuildError::invalid("temperature", format!("`{temperature}` is no temperature: expected a number in [0,2]")));
+            return Err(BuildError::invalid(
+                "temperature",
+                format!("`{temperature}` is no temperature: expected a number in [0,2]"),
+            ));
         }
         for (i, question) in self.questions.iter().enumerate() {
             if question.text.trim().is_empty() {
-                return Err(BuildError::invalid(format!("questions[{i}].text"), "is empty: expected a question"));
+                return Err(BuildError::invalid(
+                    format!("questions[{i}].text"),
+                    "is empty: expected a question",
+                ));
             }
             if !question.weight.is_finite() || question.weight < 0.0 {
-                return Err(BuildError::invalid(format!("questions[{i}].weight"), format!("`{}` is not a weight: expected a number of 0 or more", question.weight)));
+                return Err(BuildError::invalid(
+                    format!("questions[{i}].weight"),
+                    format!(
+                        "`{}` is not a weight: expected a number of 0 or more",
+                        question.weight
+                    ),
+                ));
             }
         }
         Ok(())
@@ -341,7 +370,10 @@ impl LlmSpec {
         {
             rubric.scale = scale;
             if let Some(problem) = rubric.problems().into_iter().next() {
-                return Err(BuildError::invalid("scale", format!("does not fit the rubric `{name}`: {problem}")));
+                return Err(BuildError::invalid(
+                    "scale",
+                    format!("does not fit the rubric `{name}`: {problem}"),
+                ));
             }
         }
         Ok(Some(rubric))
@@ -357,18 +389,25 @@ impl LlmSpec {
                 Shape::Score { scale }
             }
             Mode::Rubric => {
-                let rubric = rubric
-                    .ok_or_else(|| BuildError::invalid("rubric", "is missing: expected a rubric"))?;
+                let rubric = rubric.ok_or_else(|| {
+                    BuildError::invalid("rubric", "is missing: expected a rubric")
+                })?;
                 check_levels(rubric.scale, if self.scale.is_some() { "scale" } else { "rubric" })?;
                 let criteria = rubric.criteria.iter().map(|c| c.name.clone()).collect();
                 Shape::Rubric { scale: rubric.scale, criteria }
             }
             Mode::Checklist => {
                 if self.questions.is_empty() {
-                    return Err(BuildError::invalid("questions", "is empty: mode `checklist` needs at least one question"));
+                    return Err(BuildError::invalid(
+                        "questions",
+                        "is empty: mode `checklist` needs at least one question",
+                    ));
                 }
                 if self.questions.iter().map(|q| q.weight).sum::<f64>() <= 0.0 {
-                    return Err(BuildError::invalid("questions", "the weights sum to 0: expected a sum above 0"));
+                    return Err(BuildError::invalid(
+                        "questions",
+                        "the weights sum to 0: expected a sum above 0",
+                    ));
                 }
                 Shape::Checklist { questions: self.questions.len() }
             }
@@ -380,18 +419,25 @@ impl LlmSpec {
         if !(2..=MOST_LEVELS).contains(&self.choice_scores.len()) {
             return Err(BuildError::invalid(
                 "choice_scores",
-                format!("mode `choice` needs 2 to {MOST_LEVELS} labels, each with a score in [0,1]"),
+                format!(
+                    "mode `choice` needs 2 to {MOST_LEVELS} labels, each with a score in [0,1]"
+                ),
             ));
         }
         let mut choices: Vec<Choice> = Vec::new();
         for (label, score) in &self.choice_scores {
             let at = format!("choice_scores.{label}");
-            let score = Score::new(*score).map_err(|e| BuildError::invalid(at.as_str(), format!("{e}: expected a score in [0,1]")))?;
+            let score = Score::new(*score).map_err(|e| {
+                BuildError::invalid(at.as_str(), format!("{e}: expected a score in [0,1]"))
+            })?;
             if folded(label).is_empty() {
                 return Err(BuildError::invalid(at, "is an empty label"));
             }
             if let Some(other) = choices.iter().find(|c| folded(&c.label) == folded(label)) {
-                return Err(BuildError::invalid(at, format!("reads the same as `{}`: expected distinct labels", other.label)));
+                return Err(BuildError::invalid(
+                    at,
+                    format!("reads the same as `{}`: expected distinct labels", other.label),
+                ));
             }
             choices.push(Choice { label: label.clone(), score });
         }
@@ -405,9 +451,11 @@ impl LlmSpec {
             return Ok(Some(template.clone()));
         }
         let path = base.join(template);
-        std::fs::read_to_string(&path)
-            .map(Some)
-            .map_err(|source| BuildError::File { field: "template".into(), path, source })
+        std::fs::read_to_string(&path).map(Some).map_err(|source| BuildError::File {
+            field: "template".into(),
+            path,
+            source,
+        })
     }
 
     fn read_examples(&self, base: &Path) -> Result<Vec<Example>, BuildError> {

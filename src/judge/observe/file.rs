@@ -101,19 +101,26 @@ impl FileTarget {
         if let Some(SizeRange { min, max }) = self.size {
             let size = data.len();
             if min.is_some_and(|min| size < min) {
-                return Seen::Unmet(format!("has {size} bytes, expected at least {}", min.unwrap_or(0)));
+                return Seen::Unmet(format!(
+                    "has {size} bytes, expected at least {}",
+                    min.unwrap_or(0)
+                ));
             }
             if let Some(max) = max.filter(|max| size > *max) {
                 return Seen::Unmet(format!("has {size} bytes, expected at most {max}"));
             }
         }
-        if !reads { Seen::Met } else { self.look_inside(path, data.len()).unwrap_or_else(|error| {
-            if is_absent(&error) {
-                Seen::Unmet("does not exist".to_owned())
-            } else {
-                Seen::Unable(error.to_string())
-            }
-        }) }
+        if !reads {
+            Seen::Met
+        } else {
+            self.look_inside(path, data.len()).unwrap_or_else(|error| {
+                if is_absent(&error) {
+                    Seen::Unmet("does not exist".to_owned())
+                } else {
+                    Seen::Unable(error.to_string())
+                }
+            })
+        }
     }
 
     fn look_inside(&self, path: &Path, size: u64) -> io::Result<Seen> {

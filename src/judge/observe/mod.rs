@@ -118,7 +118,9 @@ pub struct Expectation {
 }
 
 /// A range of sizes in bytes, both ends included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct SizeRange {
     /// At least.
@@ -190,7 +192,10 @@ impl ObserveSpec {
     /// that is not above 0, a method that changes something without `side_effects`.
     pub fn build(&self, context: &BuildContext) -> Result<BoxedJudge, BuildError> {
         if self.expect.is_empty() {
-            return Err(BuildError::invalid("expect", "expected at least one expectation, found none"));
+            return Err(BuildError::invalid(
+                "expect",
+                "expected at least one expectation, found none",
+            ));
         }
         if self.every.is_some_and(|every| every.get() < Duration::from_millis(10)) {
             return Err(BuildError::invalid("every", "expected 10 milliseconds or more"));
@@ -205,7 +210,8 @@ impl ObserveSpec {
             }
             expectations.push(ready);
         }
-        let fingerprint = Fingerprint::of("observe", &serde_json::to_value(self).unwrap_or_default());
+        let fingerprint =
+            Fingerprint::of("observe", &serde_json::to_value(self).unwrap_or_default());
         Ok(std::sync::Arc::new(ObserveJudge {
             expectations,
             within: self.within.map(Period::get).unwrap_or_default(),
@@ -239,7 +245,8 @@ impl Expectation {
                     .map_err(|_| BuildError::invalid(at("method"), "is no HTTP method"))?;
                 once = !method.is_safe();
                 if once && !side_effects {
-                    let reason = format!("`{method}` may change something: set `side_effects = true`");
+                    let reason =
+                        format!("`{method}` may change something: set `side_effects = true`");
                     return Err(BuildError::invalid(at("method"), reason));
                 }
                 if self.status.is_some_and(|status| !(100..1000).contains(&status)) {
@@ -307,7 +314,9 @@ impl Expectation {
             .into_iter()
             .filter(|(_, wanted, _)| !wanted)
             .find_map(|(keys, _, of)| keys.iter().find(|key| key.1).map(|key| (key.0, of)))
-            .or_else(|| of_text.iter().find(|key| key.1 && port).map(|key| (key.0, "url` or `file")));
+            .or_else(|| {
+                of_text.iter().find(|key| key.1 && port).map(|key| (key.0, "url` or `file"))
+            });
         match stray {
             Some((key, of)) => {
                 let reason = format!("belongs to an expectation of `{of}`");
@@ -439,9 +448,10 @@ impl ObserveJudge {
             attempts = attempts.max(looks);
             let (passed, said) = match seen {
                 Seen::Met => (true, None),
-                Seen::Unmet(found) => {
-                    (false, Some(super::process::plain::strip(&format!("`{}` {found}", ready.name))))
-                }
+                Seen::Unmet(found) => (
+                    false,
+                    Some(super::process::plain::strip(&format!("`{}` {found}", ready.name))),
+                ),
                 Seen::Unable(why) => {
                     let detail = format!("`{}` can't be observed: {why}", ready.name);
                     let mut verdict = Verdict::failed(Status::ProviderError, detail);

@@ -101,8 +101,22 @@ pub enum RuleSpec {
 
 /// The rules, as `rule` names them.
 pub const RULES: [&str; 17] = [
-    "length", "contains", "regex", "equals", "similarity", "json", "markdown", "readability",
-    "repetition", "language", "requirements", "refusal", "pii", "secrets", "injection", "code",
+    "length",
+    "contains",
+    "regex",
+    "equals",
+    "similarity",
+    "json",
+    "markdown",
+    "readability",
+    "repetition",
+    "language",
+    "requirements",
+    "refusal",
+    "pii",
+    "secrets",
+    "injection",
+    "code",
     "composite",
 ];
 

@@ -13,7 +13,14 @@ fn judging(config: Value) -> Judging {
 
 #[test]
 fn show() {
-    for c in [json!({"rubric":"summary"}), json!({"mode":"yes_no"}), json!({"mode":"choice","choice_scores":{"good":1,"bad":0},"lang":"zh"}), json!({"mode":"pairwise","reasoning":true,"rubric":"helpfulness"}), json!({"mode":"checklist","questions":["Is it short?","Is it true?"]}), json!({"mode":"score","scale":"unit"})] {
+    for c in [
+        json!({"rubric":"summary"}),
+        json!({"mode":"yes_no"}),
+        json!({"mode":"choice","choice_scores":{"good":1,"bad":0},"lang":"zh"}),
+        json!({"mode":"pairwise","reasoning":true,"rubric":"helpfulness"}),
+        json!({"mode":"checklist","questions":["Is it short?","Is it true?"]}),
+        json!({"mode":"score","scale":"unit"}),
+    ] {
         let j = judging(c);
         let mut case = Case::new("q?", "an answer {{ x }}");
         case.baseline = Some("base".into());
