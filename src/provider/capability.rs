@@ -138,9 +138,22 @@ fn used(plan: Plan, request: &ChatRequest) -> u16 {
 fn complaint(fault: &ServerFault, plan: Plan, request: &ChatRequest) -> u16 {
     let says = |words: &[&str]| fault.mentions(words);
     let unsupported = says(&[
-        "support", "not allowed", "not permitted", "unknown", "unrecognized", "unexpected",
-        "extra_forbidden", "extra inputs", "extra fields", "deprecated", "only the default",
-        "cannot be used", "can't be used", "invalid parameter", "unavailable", "not enabled",
+        "support",
+        "not allowed",
+        "not permitted",
+        "unknown",
+        "unrecognized",
+        "unexpected",
+        "extra_forbidden",
+        "extra inputs",
+        "extra fields",
+        "deprecated",
+        "only the default",
+        "cannot be used",
+        "can't be used",
+        "invalid parameter",
+        "unavailable",
+        "not enabled",
     ]);
     let used = used(plan, request);
     let mut refused = 0;
@@ -164,10 +177,23 @@ fn complaint(fault: &ServerFault, plan: Plan, request: &ChatRequest) -> u16 {
         return refused;
     }
     let about_form = says(&[
-        "response_format", "response format", "responseformat", "json_schema", "json schema",
-        "json_object", "json mode", "structured output", "response_schema", "responseschema",
-        "response schema", "response_mime_type", "responsemimetype", "response mime type",
-        "grammar", "guided", "invalid schema",
+        "response_format",
+        "response format",
+        "responseformat",
+        "json_schema",
+        "json schema",
+        "json_object",
+        "json mode",
+        "structured output",
+        "response_schema",
+        "responseschema",
+        "response schema",
+        "response_mime_type",
+        "responsemimetype",
+        "response mime type",
+        "grammar",
+        "guided",
+        "invalid schema",
     ]);
     if about_form { used & (SCHEMA | OBJECT) } else { 0 }
 }

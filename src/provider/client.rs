@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::breaker::Admission;
 use super::capability::Capability;
 use super::chat::{ChatReply, ChatRequest};
 use super::context::CallContext;
@@ -114,8 +113,7 @@ impl Client {
         };
         lane.pace.tighten(checked.limits);
         let capability = {
-            let mut known =
-                self.shared.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.shared.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
             let model = (checked.base_url.clone(), checked.name());
             Arc::clone(known.entry(model).or_insert_with(|| Arc::new(checked.first_capability())))
         };
@@ -147,13 +145,8 @@ impl Client {
             context.ledger.count_cached();
             return Ok(found(reply.clone(), endpoint));
         }
-        let mut call = Call {
-            transport: &*self.shared.transport,
-            endpoint,
-            request,
-            context,
-            attempts: 0,
-        };
+        let mut call =
+            Call { transport: &*self.shared.transport, endpoint, request, context, attempts: 0 };
         let outcome = call.run(&key).await;
         let attempts = call.attempts;
         match outcome {
@@ -170,12 +163,7 @@ impl Client {
 
 /// A reply that was not paid for now.
 fn found(reply: ChatReply, endpoint: &Inner) -> ChatReply {
-    ChatReply {
-        cached: true,
-        attempts: 0,
-        cost_usd: endpoint.price.map(|_| 0.0),
-        ..reply
-    }
+    ChatReply { cached: true, attempts: 0, cost_usd: endpoint.price.map(|_| 0.0), ..reply }
 }
 
 fn stopped(ended: &Ended, endpoint: &Inner, doing: &str) -> ProviderError {
@@ -212,6 +200,8 @@ enum Next {
     Otherwise,
     /// Ask again after a wait, or give up.
     Failed(Failure),
+    /// Nothing was sent: the circuit breaker is open for so long.
+    Closed(Duration),
 }
 
 impl Call<'_> {
@@ -261,11 +251,19 @@ impl Call<'_> {
     async fn ask(&mut self, reservation: &mut Reservation) -> Result<Answer, ProviderError> {
         let mut waits = Waits::new();
         let mut failures = 0;
+        let mut last: Option<Failure> = None;
         loop {
             let failure = match self.attempt(reservation).await? {
                 Ok(answer) => return Ok(answer),
                 Err(Next::Otherwise) => continue,
                 Err(Next::Failed(failure)) => failure,
+                // This call knows better than the breaker what is wrong.
+                Err(Next::Closed(pause)) => {
+                    return Err(match last {
+                        Some(last) => last.into_error(self.endpoint, self.request),
+                        None => broken(pause, self.endpoint),
+                    });
+                }
             };
             failures += 1;
             let wait = failure.wait().unwrap_or_else(|| waits.next()).min(LONGEST_WAIT);
@@ -288,6 +286,7 @@ impl Call<'_> {
             within(self.context, sleep(wait))
                 .await
                 .map_err(|ended| stopped(&ended, self.endpoint, "waiting to ask again"))?;
+            last = Some(failure);
         }
     }
 
@@ -299,18 +298,24 @@ impl Call<'_> {
         let (endpoint, request, context) = (self.endpoint, self.request, self.context);
         let wire = endpoint.wire();
         // Nobody queues for a server that is known to be down.
-        drop(admit(endpoint)?);
+        if let Some(pause) = endpoint.lane.breaker.pause() {
+            return Ok(Err(Next::Closed(pause)));
+        }
         let first = endpoint.capability.plan(wire, request);
         let _trial = within(context, endpoint.capability.trial(first, request))
             .await
             .map_err(|ended| stopped(&ended, endpoint, "waiting for the first reply"))?;
         // Whoever tried may have learned something meanwhile.
         let plan = endpoint.capability.plan(wire, request);
-        let permit = within(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.deadline))
-            .await
-            .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
-            .map_err(|blocked| blocked_error(blocked, endpoint))?;
-        let admission = admit(endpoint)?;
+        let permit =
+            within(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.deadline))
+                .await
+                .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
+                .map_err(|blocked| blocked_error(blocked, endpoint))?;
+        let admission = match endpoint.lane.breaker.admit() {
+            Ok(admission) => admission,
+            Err(pause) => return Ok(Err(Next::Closed(pause))),
+        };
         reservation.count_sent()?;
         let body = wire.encode(endpoint.target(), request, plan);
         self.attempts += 1;
@@ -325,7 +330,8 @@ impl Call<'_> {
             Ok(incoming) => match self.read(&incoming) {
                 Ok(decoded) => {
                     admission.answered();
-                    permit.answered(decoded.usage.map(|u| u.tokens_in.saturating_add(u.tokens_out)));
+                    permit
+                        .answered(decoded.usage.map(|u| u.tokens_in.saturating_add(u.tokens_out)));
                     endpoint.capability.confirm(plan, request);
                     let request_id = ["x-request-id", "request-id", "apim-request-id"]
                         .iter()
@@ -349,7 +355,11 @@ impl Call<'_> {
             tracing::debug!(model = endpoint.name, "asking in a form that the server takes");
             return Ok(Err(Next::Otherwise));
         }
-        if failure.is_outage() { admission.failed() } else { admission.answered() }
+        if failure.is_outage() {
+            admission.failed()
+        } else {
+            admission.answered()
+        }
         if failure.is_overload() {
             permit.overloaded();
         }
@@ -398,19 +408,17 @@ impl Call<'_> {
     }
 }
 
-/// Leave of the circuit breaker.
-fn admit(endpoint: &Inner) -> Result<Admission<'_>, ProviderError> {
-    endpoint.lane.breaker.admit().map_err(|pause| {
-        ProviderError::new(
-            Status::ProviderError,
-            format!(
-                "`{}` failed several times in a row: nothing is sent for {} s more",
-                endpoint.base_url,
-                pause.as_secs_f64().ceil()
-            ),
-        )
-        .hint(format!("is a server listening at `{}`?", endpoint.base_url))
-    })
+/// The error while the circuit breaker is open.
+fn broken(pause: Duration, endpoint: &Inner) -> ProviderError {
+    ProviderError::new(
+        Status::ProviderError,
+        format!(
+            "`{}` failed several times in a row: nothing is sent for {} s more",
+            endpoint.base_url,
+            pause.as_secs_f64().ceil()
+        ),
+    )
+    .hint(format!("is a server listening at `{}`?", endpoint.base_url))
 }
 
 /// The error where asking again might help, but not before the deadline.

@@ -103,7 +103,6 @@ pub(super) struct Inner {
     pub(super) extra_body: Map<String, Value>,
     pub(super) price: Option<Price>,
     pub(super) key_parts: KeyParts,
-    pub(super) limits: Limits,
     pub(super) lane: Arc<Lane>,
     pub(super) capability: Arc<Capability>,
 }
@@ -344,7 +343,6 @@ impl Checked {
                 extra_body: self.extra_body,
                 price: self.price,
                 key_parts: self.key_parts,
-                limits: self.limits,
                 lane,
                 capability,
             }),
@@ -378,7 +376,11 @@ fn parse_model(written: &str) -> Result<(&'static Service, String), EndpointErro
             name if name.starts_with("gpt-") || name.starts_with("o3") => "openai",
             name if name.starts_with("claude") => "anthropic",
             name if name.starts_with("gemini") => "gemini",
-            _ => return Err(error("expected `provider/model`, such as `openai/gpt-4.1-mini`".into())),
+            _ => {
+                return Err(error(
+                    "expected `provider/model`, such as `openai/gpt-4.1-mini`".into(),
+                ));
+            }
         };
         let reason = format!("expected `provider/model`; did you mean `{guess}/{trimmed}`?");
         return Err(error(reason));

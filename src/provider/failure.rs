@@ -34,7 +34,11 @@ impl Failure {
                 _ => MAX_ATTEMPTS,
             },
             Self::Server { status: 429, fault, .. } => {
-                if exhausted(fault) { 1 } else { u32::MAX }
+                if exhausted(fault) {
+                    1
+                } else {
+                    u32::MAX
+                }
             }
             Self::Server { status, .. } => match status {
                 408 | 409 | 425 => MAX_ATTEMPTS,
@@ -64,9 +68,7 @@ impl Failure {
     /// says when to come back, or that it is loading its model, is not.
     pub(super) fn is_outage(&self) -> bool {
         match self {
-            Self::Transport(fault) => {
-                !matches!(fault.trouble, Trouble::TooLarge | Trouble::Setup)
-            }
+            Self::Transport(fault) => !matches!(fault.trouble, Trouble::TooLarge | Trouble::Setup),
             Self::Server { status, wait, fault } => {
                 *status >= 500 && *status != 501 && wait.is_none() && !fault.mentions(&["loading"])
             }
@@ -138,9 +140,8 @@ fn server_error(
                 format!("`{name}` denied access (HTTP {status}){says}"),
             );
             match &endpoint.key_variable {
-                Some(variable) => {
-                    denied.hint(format!("check the API key in the environment variable `{variable}`"))
-                }
+                Some(variable) => denied
+                    .hint(format!("check the API key in the environment variable `{variable}`")),
                 None => denied.hint(
                     "no API key was sent: name the environment variable that holds it with \
                      `api_key_env`",
@@ -159,16 +160,19 @@ fn server_error(
             format!("`{}` is no model of `{}`{says}", endpoint.model, endpoint.base_url),
         )
         .hint(models_hint(endpoint)),
-        429 if exhausted(fault) => error(
-            Status::RateLimited,
-            format!("the quota of `{name}` is used up{says}"),
-        )
-        .hint("check plan and billing with the provider; waiting a few minutes will not help"),
+        429 if exhausted(fault) => {
+            error(Status::RateLimited, format!("the quota of `{name}` is used up{says}")).hint(
+                "check plan and billing with the provider; waiting a few minutes will not help",
+            )
+        }
         429 => error(Status::RateLimited, format!("`{name}` is rate limited{says}"))
             .hint("set `requests_per_minute` or `tokens_per_minute`, or lower `max_in_flight`"),
         300..=399 => error(
             Status::ProviderError,
-            format!("`{}` redirects elsewhere (HTTP {status}), which is not followed", endpoint.base_url),
+            format!(
+                "`{}` redirects elsewhere (HTTP {status}), which is not followed",
+                endpoint.base_url
+            ),
         )
         .hint("set `base_url` to the address that it redirects to"),
         _ => error(Status::ProviderError, format!("`{name}` failed with HTTP {status}{says}")),
@@ -181,18 +185,33 @@ fn models_hint(endpoint: &Inner) -> String {
 
 /// A quota of a day or of an account, which no wait within a run refills.
 fn exhausted(fault: &ServerFault) -> bool {
-    fault.mentions(&[
-        "insufficient_quota", "billing", "exceeded your current quota and", "per day", "perday",
-        "per_day", "daily", "(rpd)", "(tpd)", "credit balance", "insufficient balance",
-        "insufficient credit", "monthly", "per month",
-    ])
+    let long = ["per day", "perday", "per_day", "daily", "(rpd)", "(tpd)", "monthly", "per month"];
+    let short =
+        ["per minute", "perminute", "per_minute", "per min", "per second", "(rpm)", "(tpm)"];
+    let account = [
+        "insufficient_quota",
+        "billing",
+        "credit balance",
+        "insufficient balance",
+        "insufficient credit",
+    ];
+    // Gemini speaks of billing at a limit of a minute too.
+    fault.mentions(&long) || (fault.mentions(&account) && !fault.mentions(&short))
 }
 
 fn overflows(fault: &ServerFault) -> bool {
     fault.mentions(&[
-        "context_length_exceeded", "exceed_context_size", "maximum context length",
-        "context length", "context size", "context window", "prompt is too long",
-        "input is too long", "maximum number of tokens", "reduce the length", "too many tokens",
+        "context_length_exceeded",
+        "exceed_context_size",
+        "maximum context length",
+        "context length",
+        "context size",
+        "context window",
+        "prompt is too long",
+        "input is too long",
+        "maximum number of tokens",
+        "reduce the length",
+        "too many tokens",
     ])
 }
 
@@ -270,9 +289,13 @@ mod tests {
             assert_eq!(server(429, body).attempts(), 1, "{body}");
             assert!(!server(429, body).is_overload(), "{body}");
         }
-        let burst = r#"{"error":{"message":"Rate limit reached on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}"#;
-        assert!(server(429, burst).attempts() > MAX_ATTEMPTS);
-        assert!(server(429, burst).is_overload());
+        for body in [
+            r#"{"error":{"message":"Rate limit reached on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}"#,
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]}]}}"#,
+        ] {
+            assert!(server(429, body).attempts() > MAX_ATTEMPTS, "{body}");
+            assert!(server(429, body).is_overload(), "{body}");
+        }
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl KeyParts {
         head.extend_from_slice(canonical_json(&Value::Object(extra_body.clone())).as_bytes());
         head.extend_from_slice(b",\"headers\":");
         push(&mut head, headers);
-        head.extend_from_slice(format!(",\"key_version\":{KEY_VERSION},\"max_tokens\":").as_bytes());
+        head.extend_from_slice(
+            format!(",\"key_version\":{KEY_VERSION},\"max_tokens\":").as_bytes(),
+        );
 
         let mut middle = b",\"model\":".to_vec();
         push(&mut middle, model);

@@ -86,8 +86,10 @@ fn of_value(value: &Value) -> Option<ServerFault> {
             }
             let message = ["message", "msg", "detail", "error_message"]
                 .iter()
-                .find_map(|key| map.get(*key).and_then(words))?;
-            Some(ServerFault { message, code: code(value) })
+                .find_map(|key| map.get(*key).and_then(words))
+                .unwrap_or_default();
+            let code = code(value);
+            (!message.is_empty() || !code.is_empty()).then_some(ServerFault { message, code })
         }
         _ => None,
     }
@@ -128,8 +130,18 @@ fn code(error: &Value) -> String {
         match value {
             Value::Object(map) if depth < 5 => {
                 for (key, value) in map {
-                    let named = ["type", "code", "status", "reason", "param", "quotaid",
-                        "quotametric", "details", "violations", "metadata"];
+                    let named = [
+                        "type",
+                        "code",
+                        "status",
+                        "reason",
+                        "param",
+                        "quotaid",
+                        "quotametric",
+                        "details",
+                        "violations",
+                        "metadata",
+                    ];
                     if named.contains(&key.to_lowercase().as_str()) {
                         collect(value, depth + 1, into);
                     }
@@ -158,14 +170,20 @@ mod tests {
     fn the_message_is_found_in_every_known_shape() {
         for (body, message) in [
             (r#"{"error":{"message":"no such model","code":"model_not_found"}}"#, "no such model"),
-            (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded"),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                "Overloaded",
+            ),
             (r#"[{"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}]"#, "bad"),
             (r#"{"error":"model is loading"}"#, "model is loading"),
             (r#"{"error":"unauthorized","message":"log in"}"#, "log in"),
             (r#"{"object":"error","message":"too long"}"#, "too long"),
             (r#"{"detail":"Not Found"}"#, "Not Found"),
             ("upstream connect error", "upstream connect error"),
-            ("<html><head><title>502 Bad Gateway</title>", "the body is an HTML page, \"502 Bad Gateway\""),
+            (
+                "<html><head><title>502 Bad Gateway</title>",
+                "the body is an HTML page, \"502 Bad Gateway\"",
+            ),
             ("{}", ""),
             ("", ""),
         ] {

@@ -93,8 +93,19 @@ fn generation_config(request: &ChatRequest, plan: Plan) -> Map<String, Value> {
 /// An enum may hold strings only, so one of numbers becomes the range that it spans.
 fn supported_schema(schema: &Value) -> Value {
     const KEPT: [&str; 14] = [
-        "type", "format", "title", "description", "nullable", "maxItems", "minItems",
-        "minProperties", "maxProperties", "minLength", "maxLength", "minimum", "maximum",
+        "type",
+        "format",
+        "title",
+        "description",
+        "nullable",
+        "maxItems",
+        "minItems",
+        "minProperties",
+        "maxProperties",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
         "required",
     ];
     let Value::Object(schema) = schema else { return Value::Object(Map::new()) };
@@ -142,9 +153,8 @@ fn supported_schema(schema: &Value) -> Value {
 }
 
 fn span(values: &[Value]) -> Option<(Value, Value)> {
-    let by_size = |a: &&Value, b: &&Value| {
-        a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0))
-    };
+    let by_size =
+        |a: &&Value, b: &&Value| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0));
     if !values.iter().all(Value::is_number) {
         return None;
     }

@@ -72,10 +72,7 @@ fn a_request_is_split_into_instructions_turns_and_configuration() {
 #[test]
 fn thoughts_are_kept_apart_and_counted_as_output() {
     let decoded = decode(REPLY.as_bytes()).unwrap();
-    assert_eq!(
-        (decoded.text.as_str(), decoded.reasoning.as_deref()),
-        ("Yes", Some("Let me see."))
-    );
+    assert_eq!((decoded.text.as_str(), decoded.reasoning.as_deref()), ("Yes", Some("Let me see.")));
     let usage = decoded.usage.unwrap();
     assert_eq!((usage.tokens_in, usage.tokens_out, usage.tokens_cached), (30, 13, 8));
     let expected = TokenLogprobs {

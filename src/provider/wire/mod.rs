@@ -248,9 +248,19 @@ mod tests {
             any::<i64>().prop_map(|n| n.to_string()),
         ];
         let key = prop_oneof![
-            Just("choices"), Just("message"), Just("content"), Just("candidates"), Just("parts"),
-            Just("usage"), Just("logprobs"), Just("finish_reason"), Just("error"),
-            Just("usageMetadata"), Just("text"), Just("type"), Just("prompt_tokens"),
+            Just("choices"),
+            Just("message"),
+            Just("content"),
+            Just("candidates"),
+            Just("parts"),
+            Just("usage"),
+            Just("logprobs"),
+            Just("finish_reason"),
+            Just("error"),
+            Just("usageMetadata"),
+            Just("text"),
+            Just("type"),
+            Just("prompt_tokens"),
         ];
         let json = leaf.prop_recursive(6, 40, 4, move |inner| {
             prop_oneof![

@@ -166,7 +166,15 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
             })
             .collect()
     });
-    Ok(Decoded { text, reasoning, finish, logprobs, usage, model: completion.model, id: completion.id })
+    Ok(Decoded {
+        text,
+        reasoning,
+        finish,
+        logprobs,
+        usage,
+        model: completion.model,
+        id: completion.id,
+    })
 }
 
 /// The text and the reasoning of a message's content: a string, or a list of parts.
