@@ -1,6 +1,6 @@
 //! The provider layer against a real server on the loopback address: every wire format and
 //! every way a server goes wrong, over real connections.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -430,7 +430,7 @@ async fn live_this_layer_costs_at_most_twice_a_bare_loop() {
     const AT_ONCE: usize = 64;
     let bench = bench(Options::default()).await;
     let url = format!("{}/v1/chat/completions", bench.mock.url());
-    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let requests: Vec<_> = (0..CALLS).map(|i| ask(&format!("Rate from 1 to 5 ({i})"))).collect();
     let rate = |start: Instant| CALLS as f64 / start.elapsed().as_secs_f64();
     let start = Instant::now();

@@ -32,6 +32,9 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// Reads an environment variable.
 type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// An address and the variable that the key is in: limits belong to an account.
+type Account = (String, Option<String>);
+
 /// Sends requests to model servers. Cheap to clone; clones share connections, pacing and
 /// circuit breakers. Nothing is opened before the first request.
 #[derive(Clone)]
@@ -42,8 +45,7 @@ pub struct Client {
 struct Shared {
     variables: Variables,
     transport: Arc<dyn Transport>,
-    /// By address and the variable that the key is in: limits belong to an account.
-    lanes: Mutex<HashMap<(String, Option<String>), Arc<Lane>>>,
+    lanes: Mutex<HashMap<Account, Arc<Lane>>>,
     /// By address and model.
     capabilities: Mutex<HashMap<(String, String), Arc<Capability>>>,
     flights: Flights,

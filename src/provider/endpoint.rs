@@ -87,8 +87,8 @@ pub struct Endpoint {
 
 pub(super) struct Inner {
     pub(super) service: &'static Service,
-    /// The model without its provider.
-    pub(super) model: String,
+    /// The model as its server names it: without the provider.
+    pub(super) served_model: String,
     /// `provider/model`.
     pub(super) name: String,
     /// Without a trailing slash; for people and for keys.
@@ -135,7 +135,7 @@ impl Endpoint {
     pub fn identity(&self) -> Value {
         json!({
             "provider": self.inner.service.name,
-            "model": self.inner.model,
+            "model": self.inner.served_model,
             "extra_body": self.inner.extra_body,
         })
     }
@@ -164,7 +164,7 @@ impl Inner {
 
     pub(super) fn target(&self) -> Target<'_> {
         Target {
-            model: &self.model,
+            model: &self.served_model,
             seed_field: self.service.seed_field,
             extra_body: &self.extra_body,
         }
@@ -334,7 +334,7 @@ impl Checked {
             inner: Arc::new(Inner {
                 name: self.name(),
                 service: self.service,
-                model: self.model,
+                served_model: self.model,
                 base_url: self.base_url,
                 url: self.url,
                 headers: self.headers,

@@ -152,12 +152,12 @@ fn server_error(
             .hint("add credit with the provider, then run again: finished calls are kept"),
         404 => error(
             Status::ProviderError,
-            format!("`{}` was not found at `{}`{says}", endpoint.model, endpoint.base_url),
+            format!("`{}` was not found at `{}`{says}", endpoint.served_model, endpoint.base_url),
         )
         .hint(models_hint(endpoint)),
         400 | 422 if unknown_model(fault) => error(
             Status::ProviderError,
-            format!("`{}` is no model of `{}`{says}", endpoint.model, endpoint.base_url),
+            format!("`{}` is no model of `{}`{says}", endpoint.served_model, endpoint.base_url),
         )
         .hint(models_hint(endpoint)),
         429 if exhausted(fault) => {
