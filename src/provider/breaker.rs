@@ -48,6 +48,13 @@ impl Breaker {
         Ok(Admission { breaker: self, sent: now, trial: true })
     }
 
+    /// How long nothing is sent any more, where it is open. Takes no place.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        let state = self.lock();
+        let left = state.open_until?.saturating_duration_since(Instant::now());
+        (state.trial || !left.is_zero()).then_some(left)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::breaker::Admission;
 use super::capability::Capability;
 use super::chat::{ChatReply, ChatRequest};
 use super::context::CallContext;
@@ -33,6 +32,9 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// Reads an environment variable.
 type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// An address and the variable that the key is in: limits belong to an account.
+type Account = (String, Option<String>);
+
 /// Sends requests to model servers. Cheap to clone; clones share connections, pacing and
 /// circuit breakers. Nothing is opened before the first request.
 #[derive(Clone)]
@@ -43,8 +45,7 @@ pub struct Client {
 struct Shared {
     variables: Variables,
     transport: Arc<dyn Transport>,
-    /// By address and the variable that the key is in: limits belong to an account.
-    lanes: Mutex<HashMap<(String, Option<String>), Arc<Lane>>>,
+    lanes: Mutex<HashMap<Account, Arc<Lane>>>,
     /// By address and model.
     capabilities: Mutex<HashMap<(String, String), Arc<Capability>>>,
     flights: Flights,
@@ -201,6 +202,8 @@ enum Next {
     Otherwise,
     /// Ask again after a wait, or give up.
     Failed(Failure),
+    /// Nothing was sent: the circuit breaker is open for so long.
+    Closed(Duration),
 }
 
 impl Call<'_> {
@@ -250,11 +253,19 @@ impl Call<'_> {
     async fn ask(&mut self, reservation: &mut Reservation) -> Result<Answer, ProviderError> {
         let mut waits = Waits::new();
         let mut failures = 0;
+        let mut last: Option<Failure> = None;
         loop {
             let failure = match self.attempt(reservation).await? {
                 Ok(answer) => return Ok(answer),
                 Err(Next::Otherwise) => continue,
                 Err(Next::Failed(failure)) => failure,
+                // This call knows better than the breaker what is wrong.
+                Err(Next::Closed(pause)) => {
+                    return Err(match last {
+                        Some(last) => last.into_error(self.endpoint, self.request),
+                        None => broken(pause, self.endpoint),
+                    });
+                }
             };
             failures += 1;
             let wait = failure.wait().unwrap_or_else(|| waits.next()).min(LONGEST_WAIT);
@@ -277,6 +288,7 @@ impl Call<'_> {
             within(self.context, sleep(wait))
                 .await
                 .map_err(|ended| stopped(&ended, self.endpoint, "waiting to ask again"))?;
+            last = Some(failure);
         }
     }
 
@@ -288,7 +300,9 @@ impl Call<'_> {
         let (endpoint, request, context) = (self.endpoint, self.request, self.context);
         let wire = endpoint.wire();
         // Nobody queues for a server that is known to be down.
-        drop(admit(endpoint)?);
+        if let Some(pause) = endpoint.lane.breaker.pause() {
+            return Ok(Err(Next::Closed(pause)));
+        }
         let first = endpoint.capability.plan(wire, request);
         let _trial = within(context, endpoint.capability.trial(first, request))
             .await
@@ -300,7 +314,10 @@ impl Call<'_> {
                 .await
                 .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
                 .map_err(|blocked| blocked_error(blocked, endpoint))?;
-        let admission = admit(endpoint)?;
+        let admission = match endpoint.lane.breaker.admit() {
+            Ok(admission) => admission,
+            Err(pause) => return Ok(Err(Next::Closed(pause))),
+        };
         reservation.count_sent()?;
         let body = wire.encode(endpoint.target(), request, plan);
         self.attempts += 1;
@@ -393,19 +410,17 @@ impl Call<'_> {
     }
 }
 
-/// Leave of the circuit breaker.
-fn admit(endpoint: &Inner) -> Result<Admission<'_>, ProviderError> {
-    endpoint.lane.breaker.admit().map_err(|pause| {
-        ProviderError::new(
-            Status::ProviderError,
-            format!(
-                "`{}` failed several times in a row: nothing is sent for {} s more",
-                endpoint.base_url,
-                pause.as_secs_f64().ceil()
-            ),
-        )
-        .hint(format!("is a server listening at `{}`?", endpoint.base_url))
-    })
+/// The error while the circuit breaker is open.
+fn broken(pause: Duration, endpoint: &Inner) -> ProviderError {
+    ProviderError::new(
+        Status::ProviderError,
+        format!(
+            "`{}` failed several times in a row: nothing is sent for {} s more",
+            endpoint.base_url,
+            pause.as_secs_f64().ceil()
+        ),
+    )
+    .hint(format!("is a server listening at `{}`?", endpoint.base_url))
 }
 
 /// The error where asking again might help, but not before the deadline.

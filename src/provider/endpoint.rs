@@ -87,8 +87,8 @@ pub struct Endpoint {
 
 pub(super) struct Inner {
     pub(super) service: &'static Service,
-    /// The model without its provider.
-    pub(super) model: String,
+    /// The model as its server names it: without the provider.
+    pub(super) served_model: String,
     /// `provider/model`.
     pub(super) name: String,
     /// Without a trailing slash; for people and for keys.
@@ -103,7 +103,6 @@ pub(super) struct Inner {
     pub(super) extra_body: Map<String, Value>,
     pub(super) price: Option<Price>,
     pub(super) key_parts: KeyParts,
-    pub(super) limits: Limits,
     pub(super) lane: Arc<Lane>,
     pub(super) capability: Arc<Capability>,
 }
@@ -136,7 +135,7 @@ impl Endpoint {
     pub fn identity(&self) -> Value {
         json!({
             "provider": self.inner.service.name,
-            "model": self.inner.model,
+            "model": self.inner.served_model,
             "extra_body": self.inner.extra_body,
         })
     }
@@ -165,7 +164,7 @@ impl Inner {
 
     pub(super) fn target(&self) -> Target<'_> {
         Target {
-            model: &self.model,
+            model: &self.served_model,
             seed_field: self.service.seed_field,
             extra_body: &self.extra_body,
         }
@@ -335,7 +334,7 @@ impl Checked {
             inner: Arc::new(Inner {
                 name: self.name(),
                 service: self.service,
-                model: self.model,
+                served_model: self.model,
                 base_url: self.base_url,
                 url: self.url,
                 headers: self.headers,
@@ -344,7 +343,6 @@ impl Checked {
                 extra_body: self.extra_body,
                 price: self.price,
                 key_parts: self.key_parts,
-                limits: self.limits,
                 lane,
                 capability,
             }),

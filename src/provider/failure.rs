@@ -152,12 +152,12 @@ fn server_error(
             .hint("add credit with the provider, then run again: finished calls are kept"),
         404 => error(
             Status::ProviderError,
-            format!("`{}` was not found at `{}`{says}", endpoint.model, endpoint.base_url),
+            format!("`{}` was not found at `{}`{says}", endpoint.served_model, endpoint.base_url),
         )
         .hint(models_hint(endpoint)),
         400 | 422 if unknown_model(fault) => error(
             Status::ProviderError,
-            format!("`{}` is no model of `{}`{says}", endpoint.model, endpoint.base_url),
+            format!("`{}` is no model of `{}`{says}", endpoint.served_model, endpoint.base_url),
         )
         .hint(models_hint(endpoint)),
         429 if exhausted(fault) => {
@@ -185,22 +185,18 @@ fn models_hint(endpoint: &Inner) -> String {
 
 /// A quota of a day or of an account, which no wait within a run refills.
 fn exhausted(fault: &ServerFault) -> bool {
-    fault.mentions(&[
+    let long = ["per day", "perday", "per_day", "daily", "(rpd)", "(tpd)", "monthly", "per month"];
+    let short =
+        ["per minute", "perminute", "per_minute", "per min", "per second", "(rpm)", "(tpm)"];
+    let account = [
         "insufficient_quota",
         "billing",
-        "exceeded your current quota and",
-        "per day",
-        "perday",
-        "per_day",
-        "daily",
-        "(rpd)",
-        "(tpd)",
         "credit balance",
         "insufficient balance",
         "insufficient credit",
-        "monthly",
-        "per month",
-    ])
+    ];
+    // Gemini speaks of billing at a limit of a minute too.
+    fault.mentions(&long) || (fault.mentions(&account) && !fault.mentions(&short))
 }
 
 fn overflows(fault: &ServerFault) -> bool {
@@ -293,9 +289,13 @@ mod tests {
             assert_eq!(server(429, body).attempts(), 1, "{body}");
             assert!(!server(429, body).is_overload(), "{body}");
         }
-        let burst = r#"{"error":{"message":"Rate limit reached on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}"#;
-        assert!(server(429, burst).attempts() > MAX_ATTEMPTS);
-        assert!(server(429, burst).is_overload());
+        for body in [
+            r#"{"error":{"message":"Rate limit reached on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}"#,
+            r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]}]}}"#,
+        ] {
+            assert!(server(429, body).attempts() > MAX_ATTEMPTS, "{body}");
+            assert!(server(429, body).is_overload(), "{body}");
+        }
     }
 
     #[test]

@@ -107,7 +107,9 @@ mod tests {
                 (0..200)
                     .map(|_| {
                         let mut waits = Waits::new();
-                        (0..n).for_each(|_| drop(waits.next()));
+                        for _ in 0..n {
+                            waits.next();
+                        }
                         waits.next()
                     })
                     .max()

@@ -86,8 +86,10 @@ fn of_value(value: &Value) -> Option<ServerFault> {
             }
             let message = ["message", "msg", "detail", "error_message"]
                 .iter()
-                .find_map(|key| map.get(*key).and_then(words))?;
-            Some(ServerFault { message, code: code(value) })
+                .find_map(|key| map.get(*key).and_then(words))
+                .unwrap_or_default();
+            let code = code(value);
+            (!message.is_empty() || !code.is_empty()).then_some(ServerFault { message, code })
         }
         _ => None,
     }
