@@ -235,13 +235,19 @@ impl Rubric {
             if !criterion.weight.is_finite() || criterion.weight < 0.0 {
                 problems.push(Problem::new(
                     at("weight"),
-                    format!("`{}` is not a weight: expected a number of 0 or more", criterion.weight),
+                    format!(
+                        "`{}` is not a weight: expected a number of 0 or more",
+                        criterion.weight
+                    ),
                 ));
             }
             if !(0.0..=1.0).contains(&criterion.pass_mark) {
                 problems.push(Problem::new(
                     at("pass_mark"),
-                    format!("`{}` is not a pass mark: expected a score in [0,1]", criterion.pass_mark),
+                    format!(
+                        "`{}` is not a pass mark: expected a score in [0,1]",
+                        criterion.pass_mark
+                    ),
                 ));
             }
             for level in criterion.anchors.keys() {
@@ -264,6 +270,25 @@ impl Rubric {
         problems
     }
 
+    /// The same rubric on another scale. Anchors move to the level at the same position (3 on
+    /// `1-5` to 0.5 on `unit`); one that would fall between two levels is left out, since no
+    /// level means what it says.
+    #[must_use]
+    pub fn on_scale(mut self, scale: Scale) -> Self {
+        let old = std::mem::replace(&mut self.scale, scale);
+        for criterion in &mut self.criteria {
+            criterion.anchors = std::mem::take(&mut criterion.anchors)
+                .into_iter()
+                .filter_map(|(level, text)| {
+                    let position = old.score(level.trim().parse().ok()?).ok()?;
+                    let value = (scale.value(position) * 1e9).round() / 1e9;
+                    scale.score(value).is_ok().then(|| (value.to_string(), text))
+                })
+                .collect();
+        }
+        self
+    }
+
     /// The overall score: sum of weight x score over the criteria scored, divided by the sum
     /// of their weights. `scores` is in the order of the criteria; `None` is a criterion left
     /// out, and so is one past the end.
@@ -281,10 +306,7 @@ impl Rubric {
 ///
 /// # Errors
 /// When it does not, or there is no weight at all.
-pub fn weighted_mean(
-    weights: &[f64],
-    scores: &[Option<Score>],
-) -> Result<Score, TooLittleScored> {
+pub fn weighted_mean(weights: &[f64], scores: &[Option<Score>]) -> Result<Score, TooLittleScored> {
     let total: f64 = weights.iter().sum();
     let present = || weights.iter().zip(scores).filter_map(|(w, s)| s.map(|s| (*w, s)));
     let scored: f64 = present().map(|(w, _)| w).sum();

@@ -27,7 +27,8 @@ fn built_in_rubrics_are_valid_and_alike_in_both_languages() {
         for criterion in en.criteria.iter().chain(&zh.criteria) {
             assert!(!criterion.description.is_empty() && criterion.anchors.len() >= 3);
         }
-        let chinese = |r: &Rubric| r.description.chars().any(|c| ('\u{4e00}'..'\u{9fff}').contains(&c));
+        let chinese =
+            |r: &Rubric| r.description.chars().any(|c| ('\u{4e00}'..'\u{9fff}').contains(&c));
         assert!(chinese(&zh) && !chinese(&en));
     }
 }
@@ -73,7 +74,8 @@ fn a_faulty_rubric_is_refused_with_the_place_and_the_cure() {
     assert!(text.contains("criteria[0].pass_mark"), "{text}");
     let text = problem(with(json!({"name": "a", "anchors": {"6": "great"}})));
     assert!(text.contains("`6` is not a level"), "{text}");
-    let text = problem(json!({"name": "r", "criteria": [{"name": "Brand tone"}, {"name": "brand_tone"}]}));
+    let text =
+        problem(json!({"name": "r", "criteria": [{"name": "Brand tone"}, {"name": "brand_tone"}]}));
     assert!(text.contains("second criterion"), "{text}");
 }
 
@@ -132,4 +134,17 @@ fn a_score_at_its_pass_mark_passes_whatever_the_rounding() {
     let criterion = Criterion { pass_mark: 0.1 + 0.2, ..both("summary")[0].criteria[0].clone() };
     assert!(criterion.passes(Score::new(0.3).unwrap()));
     assert!(!criterion.passes(Score::new(0.299).unwrap()));
+}
+
+#[test]
+fn anchors_move_to_the_same_position_of_another_scale() {
+    let [summary, _] = both("summary");
+    let levels = |rubric: &Rubric| -> Vec<f64> {
+        rubric.criteria[0].anchors_by_level().into_iter().map(|(level, _)| level).collect()
+    };
+    let unit = summary.clone().on_scale(Scale::UNIT);
+    assert_eq!(levels(&unit), [0.0, 0.5, 1.0]);
+    assert_eq!(unit.problems(), []);
+    assert_eq!(levels(&summary.clone().on_scale("1-10".parse().unwrap())), [1.0, 10.0]);
+    assert_eq!(levels(&summary.clone().on_scale("1-5".parse().unwrap())), levels(&summary));
 }

@@ -108,7 +108,9 @@ impl Examples {
             {
                 return Err(BuildError::invalid(
                     format!("examples[{i}].split"),
-                    format!("`{split}` must not be shown to a judge: expected examples from `train` only"),
+                    format!(
+                        "`{split}` must not be shown to a judge: expected examples from `train` only"
+                    ),
                 ));
             }
         }

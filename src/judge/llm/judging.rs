@@ -87,8 +87,8 @@ impl Judging {
         let fixed = fixed_values(spec, &shape, rubric.as_ref());
         let in_template =
             |error: &dyn std::fmt::Display| BuildError::invalid("template", error.to_string());
-        let templates = Templates::new(spec.lang, template.as_deref())
-            .map_err(|error| in_template(&error))?;
+        let templates =
+            Templates::new(spec.lang, template.as_deref()).map_err(|error| in_template(&error))?;
         let shown: &[&str] = if spec.mode == Mode::Pairwise { &["a", "b"] } else { &["output"] };
         templates.check(&fixed, shown).map_err(|error| in_template(&error))?;
         let render = |name: &str, form: &str| {
@@ -144,14 +144,17 @@ impl Judging {
         for (i, example) in self.examples.iter().enumerate() {
             let at = |field: &str| format!("examples[{i}].{field}");
             if self.spec.mode == Mode::Pairwise && example.baseline.is_none() {
-                return Err(BuildError::invalid(at("baseline"), "is missing: mode `pairwise` compares two outputs"));
+                return Err(BuildError::invalid(
+                    at("baseline"),
+                    "is missing: mode `pairwise` compares two outputs",
+                ));
             }
             let text = self.example_answer(example, Form::Written, false);
             reply::read_text(&text, &self.shape)
                 .map_err(|failure| BuildError::invalid(at("answer"), failure.message))?;
-            self.templates
-                .render("task", &self.values(&example.case(), "0", false))
-                .map_err(|error| BuildError::invalid(format!("examples[{i}]"), error.to_string()))?;
+            self.templates.render("task", &self.values(&example.case(), "0", false)).map_err(
+                |error| BuildError::invalid(format!("examples[{i}]"), error.to_string()),
+            )?;
         }
         Ok(())
     }
@@ -222,7 +225,11 @@ impl Judging {
                         "the template does not apply to this case: {error:#}"
                     )))
                 })?;
-                Ok(Prompt { request: self.request(messages, sample, form), form, swapped: *swapped })
+                Ok(Prompt {
+                    request: self.request(messages, sample, form),
+                    form,
+                    swapped: *swapped,
+                })
             })
             .collect()
     }
@@ -250,8 +257,7 @@ impl Judging {
                 content: format!("{task}\n\n{answer}"),
             })
         };
-        let mut messages =
-            vec![Message { role: Role::System, content: self.system.clone() }];
+        let mut messages = vec![Message { role: Role::System, content: self.system.clone() }];
         for (example, case) in self.examples.iter().zip(&shown) {
             messages.push(user(case)?);
             messages.push(Message {

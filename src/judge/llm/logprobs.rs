@@ -78,15 +78,20 @@ pub fn token_levels(scale: Scale) -> Option<Vec<f64>> {
 
 /// A token without white space and the marks that tokenizers write for it.
 fn trimmed(token: &str) -> &str {
-    token.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{2581}' | '\u{120}' | '\u{10a}' | '*' | '"'))
+    token.trim_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '\u{2581}' | '\u{120}' | '\u{10a}' | '*' | '"')
+    })
 }
 
 /// Probability by trimmed token, the produced one included. Different tokens that trim to the
 /// same word are summed; the same token listed twice counts once.
 fn alternatives(token: &TokenLogprobs) -> HashMap<String, f64> {
     let mut seen: HashMap<&str, f64> = HashMap::new();
-    for (text, logprob) in
-        token.top.iter().map(|(t, l)| (t.as_str(), *l)).chain([(token.token.as_str(), token.logprob)])
+    for (text, logprob) in token
+        .top
+        .iter()
+        .map(|(t, l)| (t.as_str(), *l))
+        .chain([(token.token.as_str(), token.logprob)])
     {
         // A log-probability above 0 (but for rounding) or NaN is no probability.
         if logprob <= 1e-6 {

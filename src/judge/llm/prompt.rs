@@ -19,8 +19,22 @@ use crate::rubric::Lang;
 
 /// The variables that a template may use.
 pub const TEMPLATE_VARIABLES: [&str; 16] = [
-    "input", "output", "expected", "context", "baseline", "a", "b", "metadata", "code", "mode",
-    "lang", "criterion", "rubric", "questions", "choices", "levels",
+    "input",
+    "output",
+    "expected",
+    "context",
+    "baseline",
+    "a",
+    "b",
+    "metadata",
+    "code",
+    "mode",
+    "lang",
+    "criterion",
+    "rubric",
+    "questions",
+    "choices",
+    "levels",
 ];
 
 /// Values for a template, by name.

@@ -68,7 +68,9 @@ pub fn read_text(text: &str, shape: &Shape) -> Result<Reading, ReadFailure> {
             return fields::reading(object, shape, Place::Whole);
         }
         // JSON written as a JSON string, or a quoted word.
-        Some(Node::Text(inner)) if Node::whole(inner.trim()) .is_none_or(|n| !matches!(n, Node::Text(_))) => {
+        Some(Node::Text(inner))
+            if Node::whole(inner.trim()).is_none_or(|n| !matches!(n, Node::Text(_))) =>
+        {
             return read_text(&inner, shape);
         }
         Some(Node::List(_)) => {
@@ -105,9 +107,8 @@ fn from_scan(scan: &Scan, shape: &Shape) -> Result<Reading, ReadFailure> {
     if after.iter().any(|p| matches!(p, Piece::Broken)) {
         return Err(ReadFailure::unparseable("broken JSON follows the verdict"));
     }
-    let blank = |pieces: &[Piece]| {
-        pieces.iter().all(|p| matches!(p, Piece::Prose(text) if is_blank(text)))
-    };
+    let blank =
+        |pieces: &[Piece]| pieces.iter().all(|p| matches!(p, Piece::Prose(text) if is_blank(text)));
     let closes = blank(after);
     let reading = fields::reading(node, shape, place);
     let (first, first_node, ..) = verdicts[0];
@@ -115,10 +116,11 @@ fn from_scan(scan: &Scan, shape: &Shape) -> Result<Reading, ReadFailure> {
     let differs = |other: &Node| {
         // An echo of the form asked for, with placeholders, is no verdict to differ from.
         match (fields::reading(other, shape, place), &reading) {
-            (Ok(theirs), Ok(ours)) => theirs.answers.iter().map(|a| (&a.raw, a.score)).ne(ours
+            (Ok(theirs), Ok(ours)) => theirs
                 .answers
                 .iter()
-                .map(|a| (&a.raw, a.score))),
+                .map(|a| (&a.raw, a.score))
+                .ne(ours.answers.iter().map(|a| (&a.raw, a.score))),
             (Err(theirs), Ok(_)) => theirs.status != Status::Unparseable,
             (Ok(_), Err(_)) => true,
             (Err(_), Err(_)) => false,

@@ -57,10 +57,7 @@ fn levels(scale: Scale) -> Value {
 
 fn entry(name: &str, value: Value, reason_first: bool) -> Value {
     let reason = if reason_first { "analysis" } else { "why" };
-    object([
-        (reason.to_owned(), json!({ "type": "string" })),
-        (name.to_owned(), value),
-    ])
+    object([(reason.to_owned(), json!({ "type": "string" })), (name.to_owned(), value)])
 }
 
 fn object(properties: impl IntoIterator<Item = (String, Value)>) -> Value {

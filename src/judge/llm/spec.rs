@@ -151,7 +151,8 @@ pub struct LlmSpec {
     /// and `pairwise`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
-    /// The scale of `score` (default `1-5`) or, over the rubric's own, of `rubric`.
+    /// The scale of `score` (default `1-5`) or, over the rubric's own, of `rubric`: anchors
+    /// move to the same position, and those that fall between levels are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
     /// The labels of `choice` and their scores in [0,1]. They are shown from the worst to the
@@ -298,31 +299,60 @@ impl LlmSpec {
         only("scale", self.scale.is_some(), &[Mode::Score, Mode::Rubric])?;
         only("choice_scores", !self.choice_scores.is_empty(), &[Mode::Choice])?;
         only("questions", !self.questions.is_empty(), &[Mode::Checklist])?;
-        only("rubric", self.rubric.is_some(), &[Mode::Rubric, Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise])?;
-        only("criterion", self.criterion.is_some(), &[Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise])?;
+        only(
+            "rubric",
+            self.rubric.is_some(),
+            &[Mode::Rubric, Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise],
+        )?;
+        only(
+            "criterion",
+            self.criterion.is_some(),
+            &[Mode::Score, Mode::Choice, Mode::YesNo, Mode::Pairwise],
+        )?;
         if self.criterion.is_some() && self.rubric.is_some() {
-            return Err(BuildError::invalid("criterion", "stands beside `rubric`: expected one of the two"));
+            return Err(BuildError::invalid(
+                "criterion",
+                "stands beside `rubric`: expected one of the two",
+            ));
         }
         if self.criterion.as_ref().is_some_and(|c| c.trim().is_empty()) {
-            return Err(BuildError::invalid("criterion", "is empty: expected what counts, in words"));
+            return Err(BuildError::invalid(
+                "criterion",
+                "is empty: expected what counts, in words",
+            ));
         }
         if self.samples == Some(0) {
             return Err(BuildError::invalid("samples", "`0` gives no vote: expected 1 or more"));
         }
         if self.max_tokens == Some(0) {
-            return Err(BuildError::invalid("max_tokens", "`0` leaves no room for an answer: expected 1 or more"));
+            return Err(BuildError::invalid(
+                "max_tokens",
+                "`0` leaves no room for an answer: expected 1 or more",
+            ));
         }
         if let Some(temperature) = self.temperature
             && !(0.0..=2.0).contains(&temperature)
         {
-            return Err(BuildError::invalid("temperature", format!("`{temperature}` is no temperature: expected a number in [0,2]")));
+            return Err(BuildError::invalid(
+                "temperature",
+                format!("`{temperature}` is no temperature: expected a number in [0,2]"),
+            ));
         }
         for (i, question) in self.questions.iter().enumerate() {
             if question.text.trim().is_empty() {
-                return Err(BuildError::invalid(format!("questions[{i}].text"), "is empty: expected a question"));
+                return Err(BuildError::invalid(
+                    format!("questions[{i}].text"),
+                    "is empty: expected a question",
+                ));
             }
             if !question.weight.is_finite() || question.weight < 0.0 {
-                return Err(BuildError::invalid(format!("questions[{i}].weight"), format!("`{}` is not a weight: expected a number of 0 or more", question.weight)));
+                return Err(BuildError::invalid(
+                    format!("questions[{i}].weight"),
+                    format!(
+                        "`{}` is not a weight: expected a number of 0 or more",
+                        question.weight
+                    ),
+                ));
             }
         }
         Ok(())
@@ -334,17 +364,12 @@ impl LlmSpec {
             (None, Mode::Rubric) => "general",
             (None, _) => return Ok(None),
         };
-        let mut rubric = Rubric::find(name, self.lang, base)
+        let rubric = Rubric::find(name, self.lang, base)
             .map_err(|error| BuildError::invalid("rubric", error_chain(&error)))?;
-        if self.mode == Mode::Rubric
-            && let Some(scale) = self.scale
-        {
-            rubric.scale = scale;
-            if let Some(problem) = rubric.problems().into_iter().next() {
-                return Err(BuildError::invalid("scale", format!("does not fit the rubric `{name}`: {problem}")));
-            }
-        }
-        Ok(Some(rubric))
+        Ok(Some(match self.scale {
+            Some(scale) if self.mode == Mode::Rubric => rubric.on_scale(scale),
+            _ => rubric,
+        }))
     }
 
     fn shape(&self, rubric: Option<&Rubric>) -> Result<Shape, BuildError> {
@@ -357,18 +382,25 @@ impl LlmSpec {
                 Shape::Score { scale }
             }
             Mode::Rubric => {
-                let rubric = rubric
-                    .ok_or_else(|| BuildError::invalid("rubric", "is missing: expected a rubric"))?;
+                let rubric = rubric.ok_or_else(|| {
+                    BuildError::invalid("rubric", "is missing: expected a rubric")
+                })?;
                 check_levels(rubric.scale, if self.scale.is_some() { "scale" } else { "rubric" })?;
                 let criteria = rubric.criteria.iter().map(|c| c.name.clone()).collect();
                 Shape::Rubric { scale: rubric.scale, criteria }
             }
             Mode::Checklist => {
                 if self.questions.is_empty() {
-                    return Err(BuildError::invalid("questions", "is empty: mode `checklist` needs at least one question"));
+                    return Err(BuildError::invalid(
+                        "questions",
+                        "is empty: mode `checklist` needs at least one question",
+                    ));
                 }
                 if self.questions.iter().map(|q| q.weight).sum::<f64>() <= 0.0 {
-                    return Err(BuildError::invalid("questions", "the weights sum to 0: expected a sum above 0"));
+                    return Err(BuildError::invalid(
+                        "questions",
+                        "the weights sum to 0: expected a sum above 0",
+                    ));
                 }
                 Shape::Checklist { questions: self.questions.len() }
             }
@@ -380,18 +412,25 @@ impl LlmSpec {
         if !(2..=MOST_LEVELS).contains(&self.choice_scores.len()) {
             return Err(BuildError::invalid(
                 "choice_scores",
-                format!("mode `choice` needs 2 to {MOST_LEVELS} labels, each with a score in [0,1]"),
+                format!(
+                    "mode `choice` needs 2 to {MOST_LEVELS} labels, each with a score in [0,1]"
+                ),
             ));
         }
         let mut choices: Vec<Choice> = Vec::new();
         for (label, score) in &self.choice_scores {
             let at = format!("choice_scores.{label}");
-            let score = Score::new(*score).map_err(|e| BuildError::invalid(at.as_str(), format!("{e}: expected a score in [0,1]")))?;
+            let score = Score::new(*score).map_err(|e| {
+                BuildError::invalid(at.as_str(), format!("{e}: expected a score in [0,1]"))
+            })?;
             if folded(label).is_empty() {
                 return Err(BuildError::invalid(at, "is an empty label"));
             }
             if let Some(other) = choices.iter().find(|c| folded(&c.label) == folded(label)) {
-                return Err(BuildError::invalid(at, format!("reads the same as `{}`: expected distinct labels", other.label)));
+                return Err(BuildError::invalid(
+                    at,
+                    format!("reads the same as `{}`: expected distinct labels", other.label),
+                ));
             }
             choices.push(Choice { label: label.clone(), score });
         }
@@ -405,9 +444,11 @@ impl LlmSpec {
             return Ok(Some(template.clone()));
         }
         let path = base.join(template);
-        std::fs::read_to_string(&path)
-            .map(Some)
-            .map_err(|source| BuildError::File { field: "template".into(), path, source })
+        std::fs::read_to_string(&path).map(Some).map_err(|source| BuildError::File {
+            field: "template".into(),
+            path,
+            source,
+        })
     }
 
     fn read_examples(&self, base: &Path) -> Result<Vec<Example>, BuildError> {

@@ -93,10 +93,8 @@ fn with_criteria(
         .filter_map(|c| Some(format!("{}: {}", c.name, c.feedback.as_ref()?)))
         .chain(reading.reason.iter().cloned())
         .collect();
-    let by_name: Map<String, Value> = criteria
-        .iter()
-        .map(|c| (c.name.clone(), c.raw.clone().unwrap_or(Value::Null)))
-        .collect();
+    let by_name: Map<String, Value> =
+        criteria.iter().map(|c| (c.name.clone(), c.raw.clone().unwrap_or(Value::Null))).collect();
     let mut raw = json!({ "criteria": by_name });
     if let Some(overall) = &reading.overall {
         raw["overall"] = overall.clone();
@@ -116,14 +114,17 @@ fn contradiction(
     scale: Scale,
     criteria: &[CriterionScore],
 ) -> Option<String> {
-    let all_passed =
-        criteria.iter().filter(|c| c.score.is_some()).all(|c| c.passed == Some(true));
+    let all_passed = criteria.iter().filter(|c| c.score.is_some()).all(|c| c.passed == Some(true));
     if let Some(own) = reading.passed.as_ref().and_then(Value::as_bool)
         && own != all_passed
     {
         return Some(format!(
             "the judge says `passed` is {own}, while {}",
-            if all_passed { "every criterion reaches its pass mark" } else { "a criterion misses its pass mark" }
+            if all_passed {
+                "every criterion reaches its pass mark"
+            } else {
+                "a criterion misses its pass mark"
+            }
         ));
     }
     let computed = computed?;
@@ -184,9 +185,7 @@ pub(super) fn pairwise(given: &Reading, swapped: &Reading) -> Verdict {
         feedback,
         ..Verdict::ok(combined)
     };
-    if probabilities
-        && let Ok(first) = mean(first_given, first_swapped)
-    {
+    if probabilities && let Ok(first) = mean(first_given, first_swapped) {
         verdict = verdict.note("p_first", first.get());
     }
     verdict.note("position_consistent", consistent).note("picked_first", picked_first)

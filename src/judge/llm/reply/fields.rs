@@ -17,7 +17,16 @@ const WINNER: &[&str] = &["preferred", "winner", "answer", "verdict", "胜者"];
 const CRITERIA: &[&str] = &["criteria", "scores", "标准", "评分"];
 const ANSWERS: &[&str] = &["answers", "questions", "回答", "答案"];
 const REASON: &[&str] = &[
-    "reason", "why", "analysis", "reasoning", "explanation", "rationale", "summary", "feedback", "理由", "原因",
+    "reason",
+    "why",
+    "analysis",
+    "reasoning",
+    "explanation",
+    "rationale",
+    "summary",
+    "feedback",
+    "理由",
+    "原因",
 ];
 const ABSTAIN: &[&str] = &["abstain"];
 const NAME: &[&str] = &["name", "criterion", "名称"];
@@ -40,9 +49,7 @@ pub(super) fn unwrapped(node: &Node) -> &Node {
 /// Whether an object has the fields asked for, whatever they hold.
 pub(super) fn is_verdict(node: &Node, shape: &Shape) -> bool {
     let Some(entries) = node.entries() else { return false };
-    let has = |names: &[&str]| {
-        entries.iter().any(|(key, _)| names.contains(&folded(key).as_str()))
-    };
+    let has = |names: &[&str]| entries.iter().any(|(key, _)| names.contains(&folded(key).as_str()));
     if has(ABSTAIN) {
         return true;
     }
@@ -179,7 +186,9 @@ fn answers(entries: Entries<'_>, shape: &Shape) -> Result<Vec<Answer>, ReadFailu
         Shape::Rubric { scale, criteria } => {
             // An object under `评分` holds the criteria; a number there is a score.
             let list = match field(entries, CRITERIA)? {
-                Some(Node::Object(inner)) => Some(inner.iter().map(|(k, v)| (k.as_str(), v)).collect()),
+                Some(Node::Object(inner)) => {
+                    Some(inner.iter().map(|(k, v)| (k.as_str(), v)).collect())
+                }
                 Some(Node::List(items)) => Some(named_items(items)?),
                 _ => None,
             };

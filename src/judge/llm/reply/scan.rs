@@ -49,6 +49,8 @@ impl Scan {
     }
 }
 
+const BLANKS: [char; 3] = [' ', '\t', '\r'];
+
 const REASONING_TAGS: [&str; 5] = ["think", "thinking", "thought", "reasoning", "reflection"];
 
 /// Marks that stand around an answer without being words: answer tags, end-of-turn tokens,
@@ -118,9 +120,16 @@ impl Scanner<'_> {
         self.text[from..].find('\n').map_or(self.text.len(), |i| from + i + 1)
     }
 
-    fn before(&self) -> &str {
-        let line_start = self.text[..self.at].rfind('\n').map_or(0, |i| i + 1);
-        &self.text[line_start..self.at]
+    /// Whether only blanks stand before this place on its line.
+    fn starts_line(&self) -> bool {
+        let before = self.text[..self.at].trim_end_matches(BLANKS);
+        before.is_empty() || before.ends_with('\n')
+    }
+
+    /// Whether only blanks stand after `end` on its line.
+    fn ends_line(&self, end: usize) -> bool {
+        let after = self.text[end..].trim_start_matches(BLANKS);
+        after.is_empty() || after.starts_with('\n')
     }
 
     fn fence(&mut self) -> bool {
@@ -138,7 +147,7 @@ impl Scanner<'_> {
             let after = self.at + rest.len() - rest.trim_start_matches(&fence[..1]).len();
             return self.jump(after);
         }
-        if !self.before().trim().is_empty() {
+        if !self.starts_line() {
             return false;
         }
         self.flush(self.at);
@@ -210,13 +219,12 @@ impl Scanner<'_> {
         let quoted = self.text[..self.at]
             .ends_with(['"', '\'', '`', '\u{201c}', '\u{2018}', '\u{300c}', '\u{300e}'])
             && !(self.fenced.is_some() && self.text[..self.at].ends_with("```"));
-        let line_empty_before = self.before().trim().is_empty();
+        let starts_line = self.starts_line();
         self.flush(self.at);
         match Node::at_start(&self.text[self.at..]) {
             Some((node @ Node::Object(_), length)) => {
                 let end = self.at + length;
-                let line_end = self.line_end(end);
-                let own_lines = line_empty_before && self.text[end..line_end].trim().is_empty();
+                let own_lines = starts_line && self.ends_line(end);
                 let fenced = self.fenced.is_some();
                 self.scan.pieces.push(Piece::Object { node, fenced, own_lines, quoted });
                 self.jump(end)

@@ -37,10 +37,14 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     Some(Patterns {
         number: compile(format!("(?i)^{NUMBER}$"))?,
         closing_score: compile(format!("(?is)^.*{SCORE_WORDS}{IS}{NUMBER}$"))?,
-        opening_score: compile(format!("(?i)^(?:final |overall )?{SCORE_WORDS}{IS}{NUMBER}[.。,;]?\\s*(?:\\n|$)"))?,
+        opening_score: compile(format!(
+            "(?i)^(?:final |overall )?{SCORE_WORDS}{IS}{NUMBER}[.。,;]?\\s*(?:\\n|$)"
+        ))?,
         closing_answer: compile(format!("(?is)^.*{ANSWER_WORDS}{IS}(.{{1,80}})$"))?,
         bracketed: compile(r"(?is)^.*\[\[([^\[\]]{1,20})\]\]$".into())?,
-        opening_word: compile(r"(?i)^(yes|no|是的?|否|不是)(?:[,;:!，；：！]|\.\s+\D|。|\s*\n|\s+[-–—])".into())?,
+        opening_word: compile(
+            r"(?i)^(yes|no|是的?|否|不是)(?:[,;:!，；：！]|\.\s+\D|。|\s*\n|\s+[-–—])".into(),
+        )?,
     })
 });
 
@@ -71,16 +75,17 @@ fn captured(captures: &regex::Captures<'_>, scale: Scale) -> Option<f64> {
 }
 
 /// The answer for a value on a scale.
-pub(super) fn scored(
-    name: &str,
-    value: f64,
-    scale: Scale,
-) -> Result<Answer, ReadFailure> {
+pub(super) fn scored(name: &str, value: f64, scale: Scale) -> Result<Answer, ReadFailure> {
     let score = scale.score(value).map_err(|error| match error {
         ScoreError::NotFinite(_) => ReadFailure::unparseable(format!("`{name}`: {error}")),
         _ => ReadFailure::new(Status::OutOfRange, format!("`{name}`: {error}")),
     })?;
-    Ok(Answer { name: name.to_owned(), raw: Some(raw_number(value)), score: Some(score), reason: None })
+    Ok(Answer {
+        name: name.to_owned(),
+        raw: Some(raw_number(value)),
+        score: Some(score),
+        reason: None,
+    })
 }
 
 /// A number as JSON, whole ones without a fraction.
@@ -178,8 +183,7 @@ pub(super) fn stated(text: &str, shape: &Shape) -> Option<Result<Answer, ReadFai
         }
         let closing = patterns.closing_score.captures(&text)?;
         let value = captured(&closing, *scale)?;
-        let opening =
-            patterns.opening_score.captures(&text).and_then(|c| captured(&c, *scale));
+        let opening = patterns.opening_score.captures(&text).and_then(|c| captured(&c, *scale));
         if opening.is_some_and(|first| first != value) {
             return Some(Err(two_answers()));
         }
@@ -212,10 +216,30 @@ fn two_answers() -> ReadFailure {
 /// Whether a reply without an answer is a refusal: it opens with a known phrase.
 pub(super) fn is_refusal(text: &str) -> bool {
     const OPENINGS: [&str; 24] = [
-        "i can't", "i cannot", "i can not", "i'm sorry", "i am sorry", "sorry, ", "i won't",
-        "i will not", "i'm unable", "i am unable", "i'm not able", "i am not able", "as an ai",
-        "i must decline", "i apologize", "unfortunately, i can", "我无法", "我不能", "抱歉",
-        "对不起", "很抱歉", "作为一个ai", "作为ai", "不好意思",
+        "i can't",
+        "i cannot",
+        "i can not",
+        "i'm sorry",
+        "i am sorry",
+        "sorry, ",
+        "i won't",
+        "i will not",
+        "i'm unable",
+        "i am unable",
+        "i'm not able",
+        "i am not able",
+        "as an ai",
+        "i must decline",
+        "i apologize",
+        "unfortunately, i can",
+        "我无法",
+        "我不能",
+        "抱歉",
+        "对不起",
+        "很抱歉",
+        "作为一个ai",
+        "作为ai",
+        "不好意思",
     ];
     let text = cleaned(text).to_lowercase().replace('\u{2019}', "'");
     OPENINGS.iter().any(|opening| text.starts_with(opening))
@@ -233,12 +257,18 @@ mod tests {
     #[test]
     fn numbers_are_read_with_the_denominator_of_their_scale_only() {
         let stars: Scale = "1-5".parse().unwrap();
-        for (text, value) in
-            [("4", 4.0), ("４", 4.0), ("4/5", 4.0), ("4 out of 5", 4.0), ("4分", 4.0), ("**4**", 4.0)]
-        {
+        for (text, value) in [
+            ("4", 4.0),
+            ("４", 4.0),
+            ("4/5", 4.0),
+            ("4 out of 5", 4.0),
+            ("4分", 4.0),
+            ("**4**", 4.0),
+        ] {
             assert_eq!(number(text, stars), Some(value), "{text}");
         }
-        for text in ["8/10", "4%", "four", "④", "1e1", "4,5", "4-5", "0x4", "٤", "", "04", "4/5/5"] {
+        for text in ["8/10", "4%", "four", "④", "1e1", "4,5", "4-5", "0x4", "٤", "", "04", "4/5/5"]
+        {
             assert_eq!(number(text, stars), None, "{text}");
         }
     }

@@ -181,7 +181,8 @@ async fn a_wordy_reply_without_log_probabilities_is_asked_for_in_the_written_for
 #[tokio::test]
 async fn a_server_that_refuses_log_probabilities_is_not_asked_for_them_again() {
     let yes = || Ok(reply(r#"{"answer": "yes"}"#));
-    let (judge, asked) = judge(json!({"mode": "yes_no"}), vec![Err(refused_request(400)), yes(), yes()]);
+    let (judge, asked) =
+        judge(json!({"mode": "yes_no"}), vec![Err(refused_request(400)), yes(), yes()]);
     let context = CallContext::standalone(Duration::from_secs(5));
     let first = judge.judge(&Case::new("a", "b"), &context).await;
     assert_eq!((first.status, first.attempts, first.usage.calls), (Status::Ok, 2, 1));
