@@ -135,7 +135,7 @@ proptest! {
 }
 
 #[test]
-fn reading_time_grows_with_the_length_of_a_hostile_reply_and_not_faster() {
+fn a_long_hostile_reply_is_read_in_moments() {
     let started = std::time::Instant::now();
     for unit in [
         "{\"a\":[",
