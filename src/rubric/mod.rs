@@ -270,6 +270,25 @@ impl Rubric {
         problems
     }
 
+    /// The same rubric on another scale. Anchors move to the level at the same position (3 on
+    /// `1-5` to 0.5 on `unit`); one that would fall between two levels is left out, since no
+    /// level means what it says.
+    #[must_use]
+    pub fn on_scale(mut self, scale: Scale) -> Self {
+        let old = std::mem::replace(&mut self.scale, scale);
+        for criterion in &mut self.criteria {
+            criterion.anchors = std::mem::take(&mut criterion.anchors)
+                .into_iter()
+                .filter_map(|(level, text)| {
+                    let position = old.score(level.trim().parse().ok()?).ok()?;
+                    let value = (scale.value(position) * 1e9).round() / 1e9;
+                    scale.score(value).is_ok().then(|| (value.to_string(), text))
+                })
+                .collect();
+        }
+        self
+    }
+
     /// The overall score: sum of weight x score over the criteria scored, divided by the sum
     /// of their weights. `scores` is in the order of the criteria; `None` is a criterion left
     /// out, and so is one past the end.

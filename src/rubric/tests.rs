@@ -135,3 +135,16 @@ fn a_score_at_its_pass_mark_passes_whatever_the_rounding() {
     assert!(criterion.passes(Score::new(0.3).unwrap()));
     assert!(!criterion.passes(Score::new(0.299).unwrap()));
 }
+
+#[test]
+fn anchors_move_to_the_same_position_of_another_scale() {
+    let [summary, _] = both("summary");
+    let levels = |rubric: &Rubric| -> Vec<f64> {
+        rubric.criteria[0].anchors_by_level().into_iter().map(|(level, _)| level).collect()
+    };
+    let unit = summary.clone().on_scale(Scale::UNIT);
+    assert_eq!(levels(&unit), [0.0, 0.5, 1.0]);
+    assert_eq!(unit.problems(), []);
+    assert_eq!(levels(&summary.clone().on_scale("1-10".parse().unwrap())), [1.0, 10.0]);
+    assert_eq!(levels(&summary.clone().on_scale("1-5".parse().unwrap())), levels(&summary));
+}

@@ -30,7 +30,7 @@ pub fn read(tokens: &[TokenLogprobs], shape: &Shape) -> Option<Reading> {
     let alternatives = alternatives(&tokens[at]);
     let (raw, score, mass) = match shape {
         Shape::YesNo => {
-            let (yes, no) = two(&alternatives, |word| text::yes_no(word));
+            let (yes, no) = two(&alternatives, text::yes_no);
             share(yes, no)?
         }
         Shape::Pairwise => {

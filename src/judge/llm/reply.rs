@@ -7,14 +7,17 @@
 //!    nothing opened) says nothing, unless the whole reply is JSON that holds such a tag in a
 //!    text.
 //! 2. A verdict is a JSON object with the fields asked for. Objects inside broken JSON, inside
-//!    lists, inside code of another language or right after a quotation mark are no verdicts.
-//! 3. A lone verdict counts where it opens or closes the reply, is fenced, or has its lines to
-//!    itself; inside a sentence it may be a quotation, so it does not.
+//!    lists, inside code of another language, in quotation marks or on a line that starts with
+//!    `>` are no verdicts.
+//! 3. A lone verdict counts where it opens the reply, is fenced, has its lines to itself, or
+//!    closes the reply after words such as `My verdict:`; in any other sentence it may be a
+//!    quotation, so it does not.
 //! 4. Of several that differ, the last counts if it closes the reply (the final verdict wins
 //!    over echoes) and the reply did not open with one. Otherwise it is ambiguous.
 //! 5. Broken JSON after the verdict, or words after it that state another answer, make it
 //!    ambiguous.
-//! 6. Without JSON, a reply counts that is nothing but the answer, or closes by stating it.
+//! 6. Without JSON, a reply counts that is nothing but the answer, or closes with a sentence
+//!    or line that states it.
 //!
 //! What is ambiguous is unparseable. [`PARSER_VERSION`] is part of a judge's fingerprint.
 
@@ -24,7 +27,7 @@ mod scan;
 pub(crate) mod text;
 
 use json::Node;
-use scan::{Piece, Scan, is_blank, scan};
+use scan::{Piece, Scan, is_blank, prose_of, scan};
 
 use super::shape::{Place, ReadFailure, Reading, Shape};
 use crate::provider::{ChatReply, FinishReason};
@@ -86,33 +89,51 @@ pub fn read_text(text: &str, shape: &Shape) -> Result<Reading, ReadFailure> {
     from_scan(&scan(text), shape)
 }
 
+/// An object that has the fields asked for.
+struct Verdict<'a> {
+    /// Its place among the pieces.
+    at: usize,
+    node: &'a Node,
+    place: Place,
+    /// Fenced, or with lines of its own.
+    apart: bool,
+    led: bool,
+}
+
 fn from_scan(scan: &Scan, shape: &Shape) -> Result<Reading, ReadFailure> {
-    let verdicts: Vec<(usize, &Node, Place, bool)> = scan
+    let verdicts: Vec<Verdict<'_>> = scan
         .pieces
         .iter()
         .enumerate()
-        .filter_map(|(i, piece)| match piece {
-            Piece::Object { node, fenced, own_lines, quoted: false } => {
+        .filter_map(|(at, piece)| match piece {
+            Piece::Object { node, fenced, own_lines, led, quoted: false } => {
                 let node = fields::unwrapped(node);
                 let place = if *fenced { Place::Fenced } else { Place::Embedded };
-                fields::is_verdict(node, shape).then_some((i, node, place, *fenced || *own_lines))
+                let apart = *fenced || *own_lines;
+                fields::is_verdict(node, shape).then_some(Verdict {
+                    at,
+                    node,
+                    place,
+                    apart,
+                    led: *led,
+                })
             }
             _ => None,
         })
         .collect();
-    let Some(&(last, node, place, apart)) = verdicts.last() else {
+    let (Some(first), Some(last)) = (verdicts.first(), verdicts.last()) else {
         return from_words(scan, shape);
     };
-    let after = &scan.pieces[last + 1..];
+    let place = last.place;
+    let after = &scan.pieces[last.at + 1..];
     if after.iter().any(|p| matches!(p, Piece::Broken)) {
         return Err(ReadFailure::unparseable("broken JSON follows the verdict"));
     }
     let blank =
         |pieces: &[Piece]| pieces.iter().all(|p| matches!(p, Piece::Prose(text) if is_blank(text)));
-    let closes = blank(after);
-    let reading = fields::reading(node, shape, place);
-    let (first, first_node, ..) = verdicts[0];
-    let opens = blank(&scan.pieces[..first]) && scan.opening.is_none();
+    let closes = blank(after) && (last.led || last.apart);
+    let reading = fields::reading(last.node, shape, place);
+    let opens = blank(&scan.pieces[..first.at]) && scan.opening.is_none();
     let differs = |other: &Node| {
         // An echo of the form asked for, with placeholders, is no verdict to differ from.
         match (fields::reading(other, shape, place), &reading) {
@@ -126,28 +147,21 @@ fn from_scan(scan: &Scan, shape: &Shape) -> Result<Reading, ReadFailure> {
             (Err(_), Err(_)) => false,
         }
     };
-    let disagreement = verdicts.iter().any(|(_, other, ..)| differs(other));
-    if disagreement && (!closes || (opens && differs(first_node))) {
+    let disagreement = verdicts.iter().any(|verdict| differs(verdict.node));
+    if disagreement && (!closes || (opens && differs(first.node))) {
         return Err(ReadFailure::unparseable("the reply holds two verdicts that differ"));
     }
     let opening = scan.opening.as_ref().map(fields::unwrapped);
     if opening.is_some_and(|other| fields::is_verdict(other, shape) && differs(other)) {
         return Err(ReadFailure::unparseable("the reply opens and closes with different verdicts"));
     }
-    if !(closes || opens || apart) {
+    if !(closes || opens || last.apart) {
         return Err(ReadFailure::unparseable(
             "the JSON object stands inside a sentence, where it may be a quotation",
         ));
     }
     let reading = reading?;
-    let words: Vec<&str> = after
-        .iter()
-        .filter_map(|p| match p {
-            Piece::Prose(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    if let Some(stated) = text::stated(&words.join("\n"), shape) {
+    if let Some(stated) = text::stated(&prose_of(after), shape) {
         let same = stated.is_ok_and(|answer| {
             reading.answers.first().is_some_and(|first| first.score == answer.score)
         });

@@ -305,20 +305,20 @@ fn tokens(request: &ChatRequest) -> u64 {
 /// both begin with the same word (`gpt`, `qwen`). Addresses, file paths and quantisation marks
 /// are looked through.
 fn same_family(asked: &str, returned: &str) -> bool {
-    let plain = |name: &str| {
+    let base = |name: &str| {
         let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
-        let base = base.strip_suffix(".gguf").unwrap_or(&base).to_owned();
-        base.chars().filter(char::is_ascii_alphanumeric).collect::<String>()
+        base.strip_suffix(".gguf").unwrap_or(&base).to_owned()
     };
-    let (asked, returned) = (plain(asked), plain(returned));
-    if asked.is_empty() || returned.is_empty() {
+    let (asked, returned) = (base(asked), base(returned));
+    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+    let (plain_asked, plain_returned) = (plain(&asked), plain(&returned));
+    if plain_asked.is_empty() || plain_returned.is_empty() {
         return true;
     }
-    let family =
-        |name: &str| name.chars().take_while(char::is_ascii_alphabetic).collect::<String>();
-    asked.contains(&returned)
-        || returned.contains(&asked)
-        || (!family(&asked).is_empty() && family(&asked) == family(&returned))
+    let word = |name: &str| name.chars().take_while(char::is_ascii_alphabetic).collect::<String>();
+    plain_asked.contains(&plain_returned)
+        || plain_returned.contains(&plain_asked)
+        || (!word(&asked).is_empty() && word(&asked) == word(&returned))
 }
 
 #[cfg(test)]

@@ -151,7 +151,8 @@ pub struct LlmSpec {
     /// and `pairwise`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
-    /// The scale of `score` (default `1-5`) or, over the rubric's own, of `rubric`.
+    /// The scale of `score` (default `1-5`) or, over the rubric's own, of `rubric`: anchors
+    /// move to the same position, and those that fall between levels are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
     /// The labels of `choice` and their scores in [0,1]. They are shown from the worst to the
@@ -363,20 +364,12 @@ impl LlmSpec {
             (None, Mode::Rubric) => "general",
             (None, _) => return Ok(None),
         };
-        let mut rubric = Rubric::find(name, self.lang, base)
+        let rubric = Rubric::find(name, self.lang, base)
             .map_err(|error| BuildError::invalid("rubric", error_chain(&error)))?;
-        if self.mode == Mode::Rubric
-            && let Some(scale) = self.scale
-        {
-            rubric.scale = scale;
-            if let Some(problem) = rubric.problems().into_iter().next() {
-                return Err(BuildError::invalid(
-                    "scale",
-                    format!("does not fit the rubric `{name}`: {problem}"),
-                ));
-            }
-        }
-        Ok(Some(rubric))
+        Ok(Some(match self.scale {
+            Some(scale) if self.mode == Mode::Rubric => rubric.on_scale(scale),
+            _ => rubric,
+        }))
     }
 
     fn shape(&self, rubric: Option<&Rubric>) -> Result<Shape, BuildError> {

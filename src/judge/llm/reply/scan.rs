@@ -14,6 +14,8 @@ use super::json::Node;
 pub(super) enum Piece {
     /// Words.
     Prose(String),
+    /// A fenced block in a language that is not JSON: something shown, not said.
+    Code,
     /// A valid JSON object.
     Object {
         node: Node,
@@ -21,7 +23,9 @@ pub(super) enum Piece {
         fenced: bool,
         /// Nothing else stands on its lines.
         own_lines: bool,
-        /// Right after a quotation mark or backtick.
+        /// Nothing stands before it on its line but marks, or words such as `My verdict:`.
+        led: bool,
+        /// Right after a quotation mark or backtick, or on a line that is a quotation.
         quoted: bool,
     },
     /// Something that starts as a JSON object or list and is not a usable one.
@@ -41,13 +45,33 @@ pub(super) struct Scan {
 impl Scan {
     /// The words between and around the objects.
     pub(super) fn prose(&self) -> String {
-        let parts = self.pieces.iter().filter_map(|p| match p {
-            Piece::Prose(text) => Some(text.as_str()),
-            _ => None,
-        });
-        parts.collect::<Vec<_>>().join("\n")
+        prose_of(&self.pieces)
     }
 }
+
+/// The words of some pieces. A block of code leaves a word behind that ends no statement.
+pub(super) fn prose_of(pieces: &[Piece]) -> String {
+    let parts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Prose(text) => Some(text.as_str()),
+        Piece::Code => Some("(code)"),
+        Piece::Object { .. } | Piece::Broken => None,
+    });
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Words that lead to a verdict on the same line.
+static LEAD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)^(?:.*[.。!！?？])?\s{0,9}(?:so,?\s|thus,?\s|therefore,?\s|hence,?\s)?(?:here(?:'s|\s+is)\s+)?(?:my|the\s+final|final|overall)\s+(?:(?:final|overall|json)\s+)?(?:verdict|evaluation|assessment|judge?ment|answer|result|score|json|reply)(?:\s+is)?\s*[:：]?\s*$|^(?:.*[。！？，])?\s*(?:我的|最终|总体)(?:最终)?(?:评判|评价|评估|结论|结果|评分|答案)(?:是|为|如下)?\s*[:：]?\s*$",
+    )
+    .ok()
+});
+
+fn is_lead(text: &str) -> bool {
+    is_blank(text) || LEAD.as_ref().is_some_and(|lead| text.len() < 400 && lead.is_match(text))
+}
+
+const BLANKS: [char; 3] = [' ', '\t', '\r'];
 
 const REASONING_TAGS: [&str; 5] = ["think", "thinking", "thought", "reasoning", "reflection"];
 
@@ -62,6 +86,11 @@ static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Whether prose says nothing.
 pub(super) fn is_blank(prose: &str) -> bool {
+    // Most prose begins with a letter that no mark begins with.
+    let start = prose.trim_start();
+    if start.is_empty() || !start.starts_with(['<', '*', 'j', 'J']) {
+        return start.is_empty();
+    }
     match MARKS.as_ref() {
         Some(marks) => marks.replace_all(prose, "").is_empty(),
         None => prose.trim().is_empty(),
@@ -70,7 +99,8 @@ pub(super) fn is_blank(prose: &str) -> bool {
 
 /// Takes a reply apart.
 pub(super) fn scan(text: &str) -> Scan {
-    let mut scanner = Scanner { text, at: 0, prose_from: 0, fenced: None, scan: Scan::default() };
+    let mut scanner =
+        Scanner { text, at: 0, prose_from: 0, line_from: 0, fenced: None, scan: Scan::default() };
     scanner.run();
     scanner.scan
 }
@@ -79,6 +109,8 @@ struct Scanner<'a> {
     text: &'a str,
     at: usize,
     prose_from: usize,
+    /// Where the current line starts.
+    line_from: usize,
     /// The fence that the open JSON block must be closed with.
     fenced: Option<&'static str>,
     scan: Scan,
@@ -95,6 +127,9 @@ impl Scanner<'_> {
             };
             if !moved {
                 self.at += c.len_utf8();
+                if c == '\n' {
+                    self.line_from = self.at;
+                }
             }
         }
         self.flush(self.text.len());
@@ -109,6 +144,9 @@ impl Scanner<'_> {
     }
 
     fn jump(&mut self, to: usize) -> bool {
+        if let Some(i) = self.text[self.at..to].rfind('\n') {
+            self.line_from = self.at + i + 1;
+        }
         self.at = to;
         self.prose_from = to;
         true
@@ -118,9 +156,15 @@ impl Scanner<'_> {
         self.text[from..].find('\n').map_or(self.text.len(), |i| from + i + 1)
     }
 
-    fn before(&self) -> &str {
-        let line_start = self.text[..self.at].rfind('\n').map_or(0, |i| i + 1);
-        &self.text[line_start..self.at]
+    /// Whether only blanks stand before this place on its line.
+    fn starts_line(&self) -> bool {
+        self.text[self.line_from..self.at].trim_start_matches(BLANKS).is_empty()
+    }
+
+    /// Whether only blanks stand after `end` on its line.
+    fn ends_line(&self, end: usize) -> bool {
+        let after = self.text[end..].trim_start_matches(BLANKS);
+        after.is_empty() || after.starts_with('\n')
     }
 
     fn fence(&mut self) -> bool {
@@ -138,7 +182,7 @@ impl Scanner<'_> {
             let after = self.at + rest.len() - rest.trim_start_matches(&fence[..1]).len();
             return self.jump(after);
         }
-        if !self.before().trim().is_empty() {
+        if !self.starts_line() {
             return false;
         }
         self.flush(self.at);
@@ -156,7 +200,7 @@ impl Scanner<'_> {
         // Code in another language is something shown, not an answer.
         let close = self.text[line_end..].find(fence).map(|i| line_end + i);
         let end = close.map_or(self.text.len(), |i| i + fence.len());
-        self.scan.pieces.push(Piece::Prose(self.text[self.at..end].to_owned()));
+        self.scan.pieces.push(Piece::Code);
         self.jump(end)
     }
 
@@ -210,15 +254,17 @@ impl Scanner<'_> {
         let quoted = self.text[..self.at]
             .ends_with(['"', '\'', '`', '\u{201c}', '\u{2018}', '\u{300c}', '\u{300e}'])
             && !(self.fenced.is_some() && self.text[..self.at].ends_with("```"));
-        let line_empty_before = self.before().trim().is_empty();
+        let starts_line = self.starts_line();
+        let line = self.text[self.line_from..].trim_start_matches(BLANKS);
+        let quoted = quoted || line.starts_with('>');
+        let led = is_lead(&self.text[self.line_from.max(self.prose_from)..self.at]);
         self.flush(self.at);
         match Node::at_start(&self.text[self.at..]) {
             Some((node @ Node::Object(_), length)) => {
                 let end = self.at + length;
-                let line_end = self.line_end(end);
-                let own_lines = line_empty_before && self.text[end..line_end].trim().is_empty();
+                let own_lines = starts_line && self.ends_line(end);
                 let fenced = self.fenced.is_some();
-                self.scan.pieces.push(Piece::Object { node, fenced, own_lines, quoted });
+                self.scan.pieces.push(Piece::Object { node, fenced, own_lines, led, quoted });
                 self.jump(end)
             }
             Some((_, length)) => {

@@ -13,13 +13,16 @@ use crate::rubric::{folded, narrow};
 use crate::score::{Scale, Score, ScoreError};
 use crate::verdict::Status;
 
-const NUMBER: &str = r"([+-]?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?)(?:\s*(?:/|out\s+of)\s*(\d{1,9}(?:\.\d{1,9})?))?\s*(?:分|points?|stars?|星)?";
+const NUMBER: &str = r"([+-]?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?)(?:\s{0,9}(?:/|out\s{1,9}of)\s{0,9}(\d{1,9}(?:\.\d{1,9})?))?\s{0,9}(?:分|points?|stars?|星)?";
 
 /// Words that a closing line names a score by. The Chinese ones need no word boundary.
 const SCORE_WORDS: &str = r"(?:\b(?:score|rating|grade)|评分|得分|分数|打分|总分)";
 const ANSWER_WORDS: &str =
     r"(?:\b(?:answer|verdict|choice|label|winner|conclusion)|答案|回答|结论|选择|胜者)";
-const IS: &str = r"\s*(?:\bis\s*:?|:|=|为|是)\s*";
+/// What a closing statement may begin with: the start of a line or sentence and a few words.
+/// `It demands that the score is 5` states nothing.
+const LEAD: &str = r"(?:^|[\n.。!！?？;；]|,\s{0,9}(?:so|thus|hence|therefore)\s|[,，]\s{0,9}(?:我给出的|我的|最终|因此|所以))\s{0,9}(?:-\s)?(?:(?:so|thus|hence|therefore|overall|in\s{1,9}conclusion|in\s{1,9}summary),?\s{1,9})?(?:(?:my|the)\s{1,9})?(?:(?:final|overall|total)\s{1,9})?(?:因此|所以|总之|综上|综上所述)?,?(?:我给出的|我的)?(?:最终|总体|综合)?";
+const IS: &str = r"\s{0,9}(?:\bis\s{0,9}:?|:|=|为|是)\s{0,9}";
 
 struct Patterns {
     number: Regex,
@@ -36,22 +39,22 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     let compile = |pattern: String| Regex::new(&pattern).ok();
     Some(Patterns {
         number: compile(format!("(?i)^{NUMBER}$"))?,
-        closing_score: compile(format!("(?is)^.*{SCORE_WORDS}{IS}{NUMBER}$"))?,
+        closing_score: compile(format!("(?is)^.*{LEAD}{SCORE_WORDS}{IS}{NUMBER}$"))?,
         opening_score: compile(format!(
             "(?i)^(?:final |overall )?{SCORE_WORDS}{IS}{NUMBER}[.。,;]?\\s*(?:\\n|$)"
         ))?,
-        closing_answer: compile(format!("(?is)^.*{ANSWER_WORDS}{IS}(.{{1,80}})$"))?,
-        bracketed: compile(r"(?is)^.*\[\[([^\[\]]{1,20})\]\]$".into())?,
+        closing_answer: compile(format!("(?is)^.*{LEAD}{ANSWER_WORDS}{IS}(.{{1,80}})$"))?,
+        bracketed: compile(r"(?is)^(?:.*[\n.。!！?？])?\s{0,9}\[\[([^\[\]]{1,20})\]\]$".into())?,
         opening_word: compile(
             r"(?i)^(yes|no|是的?|否|不是)(?:[,;:!，；：！]|\.\s+\D|。|\s*\n|\s+[-–—])".into(),
         )?,
     })
 });
 
-/// Full-width ASCII made narrow, emphasis and code marks taken off, ends trimmed.
+/// Full-width ASCII made narrow, emphasis and heading marks taken off, ends trimmed.
 pub(super) fn cleaned(text: &str) -> String {
     let plain: String =
-        text.chars().map(narrow).filter(|c| !matches!(c, '*' | '`' | '#' | '\u{feff}')).collect();
+        text.chars().map(narrow).filter(|c| !matches!(c, '*' | '#' | '\u{feff}')).collect();
     plain.trim().trim_end_matches(['.', '。']).trim_end().to_owned()
 }
 
@@ -174,14 +177,16 @@ fn winner(word: &str) -> Option<(&'static str, Score)> {
 pub(super) fn stated(text: &str, shape: &Shape) -> Option<Result<Answer, ReadFailure>> {
     let patterns = PATTERNS.as_ref()?;
     let text = cleaned(text);
-    if text.is_empty() {
+    // A last line that starts with `>` is a quotation.
+    if text.is_empty() || text.rsplit('\n').next().is_some_and(|l| l.trim_start().starts_with('>'))
+    {
         return None;
     }
     if let Shape::Score { scale } = shape {
         if let Some(value) = number(&text, *scale) {
             return Some(scored("score", value, *scale));
         }
-        let closing = patterns.closing_score.captures(&text)?;
+        let closing = patterns.closing_score.captures(tail(&text))?;
         let value = captured(&closing, *scale)?;
         let opening = patterns.opening_score.captures(&text).and_then(|c| captured(&c, *scale));
         if opening.is_some_and(|first| first != value) {
@@ -200,13 +205,19 @@ pub(super) fn stated(text: &str, shape: &Shape) -> Option<Result<Answer, ReadFai
     };
     let closing = patterns
         .closing_answer
-        .captures(&text)
-        .or_else(|| patterns.bracketed.captures(&text))
+        .captures(tail(&text))
+        .or_else(|| patterns.bracketed.captures(tail(&text)))
         .and_then(|c| word(shape, c.get(1)?.as_str()));
     match (opening, closing) {
         (Some(first), Some(last)) if first.raw != last.raw => Some(Err(two_answers())),
         (first, last) => last.or(first).map(Ok),
     }
+}
+
+/// The end of a text, longer than any closing statement can be.
+fn tail(text: &str) -> &str {
+    const LONGEST: usize = 1000;
+    &text[text.floor_char_boundary(text.len().saturating_sub(LONGEST))..]
 }
 
 fn two_answers() -> ReadFailure {
