@@ -9,7 +9,7 @@ use minijinja::Value as TemplateValue;
 use serde_json::{Value, json};
 
 use super::example::Example;
-use super::prompt::{Templates, Values, case_values, code};
+use super::prompt::{Codes, Templates, Values, case_values};
 use super::reply::{self, PARSER_VERSION};
 use super::shape::{Place, ReadFailure, Reading, Shape};
 use super::spec::{Format, LlmSpec, Logprobs, Mode, asked_levels};
@@ -152,9 +152,11 @@ impl Judging {
             let text = self.example_answer(example, Form::Written, false);
             reply::read_text(&text, &self.shape)
                 .map_err(|failure| BuildError::invalid(at("answer"), failure.message))?;
-            self.templates.render("task", &self.values(&example.case(), "0", false)).map_err(
-                |error| BuildError::invalid(format!("examples[{i}]"), error.to_string()),
-            )?;
+            self.templates
+                .render("task", &self.values(&example.case(), &Codes::probe(), false))
+                .map_err(|error| {
+                    BuildError::invalid(format!("examples[{i}]"), error.to_string())
+                })?;
         }
         Ok(())
     }
@@ -220,7 +222,7 @@ impl Judging {
         orders
             .iter()
             .map(|swapped| {
-                let messages = self.messages(case, sample, form, *swapped).map_err(|error| {
+                let messages = self.messages(case, form, *swapped).map_err(|error| {
                     Box::new(Verdict::abstained(format!(
                         "the template does not apply to this case: {error:#}"
                     )))
@@ -237,7 +239,6 @@ impl Judging {
     fn messages(
         &self,
         case: &Case,
-        sample: u32,
         form: Form,
         swapped: bool,
     ) -> Result<Vec<Message>, minijinja::Error> {
@@ -248,10 +249,10 @@ impl Judging {
             .flatten()
             .map(String::as_str)
             .collect();
-        let code = code(case, self.fingerprint.as_str(), sample, &extra);
+        let codes = Codes::new(case, self.fingerprint.as_str(), &extra);
         let answer = self.answer_form(form);
         let user = |case: &Case| {
-            let task = self.templates.render("task", &self.values(case, &code, swapped))?;
+            let task = self.templates.render("task", &self.values(case, &codes, swapped))?;
             Ok::<_, minijinja::Error>(Message {
                 role: Role::User,
                 content: format!("{task}\n\n{answer}"),
@@ -269,9 +270,9 @@ impl Judging {
         Ok(messages)
     }
 
-    fn values(&self, case: &Case, code: &str, swapped: bool) -> Values {
+    fn values(&self, case: &Case, codes: &Codes, swapped: bool) -> Values {
         let mut values = self.fixed.clone();
-        values.extend(case_values(case, code, swapped));
+        values.extend(case_values(case, codes, swapped));
         values
     }
 

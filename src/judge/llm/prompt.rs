@@ -2,7 +2,7 @@
 //!
 //! The text of a case is put in as a value, once, and is never itself evaluated. It stands
 //! between marker lines with a code that its author can't know: the code is a hash of the
-//! case, the judge and the sample, derived anew should it occur in the text. It is not drawn
+//! case and the judge, derived anew should it occur in the text. It is not drawn
 //! at random because the same case must give the same request, which the store of replies is
 //! keyed by; and no text can hold its own code, since the code depends on the whole text.
 
@@ -18,7 +18,7 @@ use crate::config::nearest;
 use crate::rubric::Lang;
 
 /// The variables that a template may use.
-pub const TEMPLATE_VARIABLES: [&str; 16] = [
+pub const TEMPLATE_VARIABLES: [&str; 17] = [
     "input",
     "output",
     "expected",
@@ -28,6 +28,7 @@ pub const TEMPLATE_VARIABLES: [&str; 16] = [
     "b",
     "metadata",
     "code",
+    "material_code",
     "mode",
     "lang",
     "criterion",
@@ -142,7 +143,7 @@ impl Templates {
             ..Case::default()
         };
         let mut values = fixed.clone();
-        values.extend(case_values(&probe, "0", false));
+        values.extend(case_values(&probe, &Codes::probe(), false));
         values.insert("metadata", Value::from_object(AnyKey));
         let text = self.render("task", &values)?;
         match shown.iter().find(|name| !text.contains(&probe_of(name))) {
@@ -179,26 +180,53 @@ impl Object for AnyKey {
     }
 }
 
-/// The code of the markers around a case's texts: 16 hexadecimal digits that occur in none of
-/// them.
-pub(super) fn code(case: &Case, fingerprint: &str, sample: u32, extra: &[&str]) -> String {
-    let texts: Vec<&str> =
-        [&case.input, &case.output, &case.expected, &case.context, &case.baseline]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .chain(extra.iter().copied())
-            .collect();
+/// The codes of the markers around a case's texts: 16 hexadecimal digits each, which occur in
+/// none of the texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Codes {
+    /// For what was asked and what the output should rest on. It does not depend on the
+    /// output, so that outputs for one request share the beginning of their prompts and a
+    /// server can keep what it has read.
+    pub(super) material: String,
+    /// For the outputs. It depends on every text, so that no output can hold its own code.
+    pub(super) output: String,
+}
+
+impl Codes {
+    /// Codes for trying a template out.
+    pub(super) fn probe() -> Self {
+        Self { material: "0".into(), output: "0".into() }
+    }
+
+    /// The codes for a case as one judge sees it; `extra` are texts that the judge puts beside
+    /// the case's own.
+    pub(super) fn new(case: &Case, fingerprint: &str, extra: &[&str]) -> Self {
+        let present = |texts: &[&Option<String>]| -> Vec<String> {
+            texts.iter().filter_map(|text| (*text).clone()).collect()
+        };
+        let material = present(&[&case.input, &case.expected, &case.context]);
+        let mut every = present(&[&case.output, &case.baseline]);
+        every.extend(material.iter().cloned());
+        every.extend(extra.iter().map(|text| (*text).to_owned()));
+        Self {
+            material: unused("material", fingerprint, &material, &every),
+            output: unused("output", fingerprint, &every, &every),
+        }
+    }
+}
+
+/// A code by hash of `texts` that stands in none of `every`.
+fn unused(purpose: &str, fingerprint: &str, texts: &[String], every: &[String]) -> String {
     let mut round = 0_u32;
     loop {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(fingerprint.as_bytes()).update(&sample.to_le_bytes());
+        hasher.update(purpose.as_bytes()).update(fingerprint.as_bytes());
         hasher.update(&round.to_le_bytes());
-        for text in &texts {
+        for text in texts {
             hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
         }
         let code = hasher.finalize().to_hex()[..16].to_owned();
-        if !texts.iter().any(|text| text.contains(&code)) {
+        if !every.iter().any(|text| text.contains(&code)) {
             return code;
         }
         round = round.wrapping_add(1);
@@ -206,8 +234,8 @@ pub(super) fn code(case: &Case, fingerprint: &str, sample: u32, extra: &[&str]) 
 }
 
 /// The values that a case gives. With `swapped` the baseline is shown first in pairwise mode.
-pub(super) fn case_values(case: &Case, code: &str, swapped: bool) -> Values {
-    let wrapped = |label: &str, text: &Option<String>| match text {
+pub(super) fn case_values(case: &Case, codes: &Codes, swapped: bool) -> Values {
+    let wrapped = |label: &str, code: &str, text: &Option<String>| match text {
         Some(text) => {
             Value::from(format!("<<<{label} {code}>>>\n{text}\n<<<END {label} {code}>>>"))
         }
@@ -215,16 +243,18 @@ pub(super) fn case_values(case: &Case, code: &str, swapped: bool) -> Values {
     };
     let (first, second) =
         if swapped { (&case.baseline, &case.output) } else { (&case.output, &case.baseline) };
+    let (material, output) = (codes.material.as_str(), codes.output.as_str());
     BTreeMap::from([
-        ("input", wrapped("INPUT", &case.input)),
-        ("output", wrapped("OUTPUT", &case.output)),
-        ("expected", wrapped("REFERENCE", &case.expected)),
-        ("context", wrapped("CONTEXT", &case.context)),
-        ("baseline", wrapped("BASELINE", &case.baseline)),
-        ("a", wrapped("OUTPUT A", first)),
-        ("b", wrapped("OUTPUT B", second)),
+        ("input", wrapped("INPUT", material, &case.input)),
+        ("output", wrapped("OUTPUT", output, &case.output)),
+        ("expected", wrapped("REFERENCE", material, &case.expected)),
+        ("context", wrapped("CONTEXT", material, &case.context)),
+        ("baseline", wrapped("BASELINE", output, &case.baseline)),
+        ("a", wrapped("OUTPUT A", output, first)),
+        ("b", wrapped("OUTPUT B", output, second)),
         ("metadata", json(&serde_json::Value::Object(case.metadata.clone()))),
-        ("code", Value::from(code)),
+        ("code", Value::from(output)),
+        ("material_code", Value::from(material)),
     ])
 }
 

@@ -102,15 +102,27 @@ fn the_candidate_is_never_evaluated_and_stands_between_its_own_markers() {
 #[test]
 fn a_text_that_holds_its_own_code_gets_another() {
     let case = Case::new("q", "an output");
-    let first = code(&case, "f", 0, &[]);
-    // The extra text is not part of the case, so it can be made to hold the code.
-    let extra = format!("the code is {}", code(&case, "f", 0, &["x"]));
-    let second = code(&case, "f", 0, &[&extra]);
-    assert!(!extra.contains(&second));
-    assert_ne!(first, code(&Case::new("q", format!("an output {first}")), "f", 0, &[]));
-    assert_ne!(first, code(&case, "g", 0, &[]), "another judge, another code");
-    assert_ne!(first, code(&case, "f", 1, &[]), "another sample, another code");
-    assert_eq!(first, code(&case, "f", 0, &[]), "the same question, the same code");
+    let codes = |case: &Case, extra: &[&str]| Codes::new(case, "f", extra);
+    let first = codes(&case, &[]);
+    // The extra text is not part of the case, so it can be made to hold a code.
+    let extra = format!("the codes are {} {}", first.material, codes(&case, &["x"]).output);
+    let second = codes(&case, &[&extra]);
+    assert!(!extra.contains(&second.output) && !extra.contains(&second.material));
+    let holds = Case::new("q", format!("an output {} {}", first.output, first.material));
+    let other = codes(&holds, &[]);
+    assert_ne!(first.output, other.output);
+    assert_ne!(first.material, other.material, "an output can't close the request's markers");
+    assert_ne!(first, Codes::new(&case, "g", &[]), "another judge, other codes");
+    assert_eq!(first, codes(&case, &[]), "the same question, the same codes");
+}
+
+#[test]
+fn outputs_for_one_request_share_the_beginning_of_their_prompts() {
+    let judging = judging(json!({"mode": "yes_no", "criterion": "Is it right?"}));
+    let text = |output: &str| user_text(&judging, &Case::new("the same long request", output));
+    let (a, b) = (text("one"), text("two"));
+    let shared = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    assert!(a[..shared].contains("<<<END INPUT"), "{}", &a[..shared]);
 }
 
 #[test]
