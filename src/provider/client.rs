@@ -127,6 +127,30 @@ impl Client {
     ///
     /// # Errors
     /// See [`ProviderError`]; what may help was retried until the deadline.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use venire::provider::{CallContext, ChatRequest, Client, EndpointSpec, Message, Role};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::default();
+    /// let endpoint = client.endpoint(&EndpointSpec {
+    ///     model: "openai/qwen2.5-1.5b".into(),
+    ///     base_url: Some("http://localhost:8080/v1".into()),
+    ///     ..EndpointSpec::default()
+    /// })?;
+    /// let request = ChatRequest {
+    ///     messages: vec![Message { role: Role::User, content: "Is 7 prime? yes or no".into() }],
+    ///     max_tokens: Some(1),
+    ///     top_logprobs: Some(5),
+    ///     ..ChatRequest::default()
+    /// };
+    /// let context = CallContext::standalone(Duration::from_secs(60));
+    /// let reply = client.chat(&endpoint, &request, &context).await?;
+    /// assert_eq!(reply.attempts, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn chat(
         &self,
         endpoint: &Endpoint,
