@@ -338,6 +338,9 @@ impl Call<'_> {
                 .await
                 .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
                 .map_err(|blocked| blocked_error(blocked, endpoint))?;
+        if context.cancel.is_cancelled() {
+            return Err(stopped(&Ended::Cancelled, endpoint, ""));
+        }
         let admission = match endpoint.lane.breaker.admit() {
             Ok(admission) => admission,
             Err(pause) => return Ok(Err(Next::Closed(pause))),
@@ -347,10 +350,14 @@ impl Call<'_> {
         self.attempts += 1;
         let sent = Instant::now();
         let outgoing = Outgoing { url: &endpoint.url, headers: &endpoint.headers, body };
-        let outcome = match within(context, self.transport.send(outgoing)).await {
-            Ok(outcome) => outcome,
-            Err(ended) => return Err(stopped(&ended, endpoint, "waiting for the reply")),
-        };
+        let outcome = tokio::select! {
+            biased;
+            // First, so that a reply that is here already, and paid for, is never thrown away.
+            outcome = self.transport.send(outgoing) => Ok(outcome),
+            () = context.cancel.cancelled() => Err(Ended::Cancelled),
+            () = sleep_until(context.deadline) => Err(Ended::Deadline),
+        }
+        .map_err(|ended| stopped(&ended, endpoint, "waiting for the reply"))?;
         let failure = match outcome {
             Err(fault) => Failure::Transport(fault),
             Ok(incoming) => match self.read(&incoming) {
