@@ -40,12 +40,19 @@ struct State {
     tokens: Option<Bucket>,
     frozen_until: Option<Instant>,
     in_flight: u32,
-    ceiling: u32,
+    /// Requests in flight at most, where that is configured.
+    configured: Option<u32>,
     /// Requests in flight at most just now; a fraction grows to the next whole number.
     window: f64,
     /// Below this the window grows by one with each answer.
     threshold: f64,
     shrunk: Option<Instant>,
+}
+
+impl State {
+    fn ceiling(&self) -> u32 {
+        self.configured.unwrap_or(DEFAULT_IN_FLIGHT)
+    }
 }
 
 /// A token bucket so small that no half-open minute ever sees more than the limit: a full
@@ -105,7 +112,7 @@ impl Pace {
                 tokens: None,
                 frozen_until: None,
                 in_flight: 0,
-                ceiling: DEFAULT_IN_FLIGHT,
+                configured: None,
                 window: f64::from(DEFAULT_IN_FLIGHT),
                 threshold: 0.0,
                 shrunk: None,
@@ -119,9 +126,9 @@ impl Pace {
     pub(super) fn tighten(&self, limits: Limits) {
         let mut state = self.lock();
         if let Some(in_flight) = limits.in_flight {
-            let unset = state.ceiling == DEFAULT_IN_FLIGHT && state.in_flight == 0;
-            state.ceiling = if unset { in_flight } else { state.ceiling.min(in_flight) }.max(1);
-            state.window = f64::from(state.ceiling);
+            let before = state.configured.unwrap_or(in_flight);
+            state.configured = Some(before.min(in_flight).max(1));
+            state.window = f64::from(state.ceiling());
         }
         fn tighter(bucket: &mut Option<Bucket>, limit: Option<f64>, unit: f64) {
             if let Some(limit) = limit
@@ -226,7 +233,7 @@ impl Permit<'_> {
         let mut guard = self.pace.lock();
         let state = &mut *guard;
         let growth = if state.window < state.threshold { 1.0 } else { 1.0 / state.window.max(1.0) };
-        state.window = (state.window + growth).min(f64::from(state.ceiling));
+        state.window = (state.window + growth).min(f64::from(state.ceiling()));
         if let (Some(bucket), Some(tokens)) = (&mut state.tokens, tokens) {
             bucket.level = (bucket.level + self.tokens - tokens as f64).min(bucket.capacity);
         }
