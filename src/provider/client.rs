@@ -127,6 +127,30 @@ impl Client {
     ///
     /// # Errors
     /// See [`ProviderError`]; what may help was retried until the deadline.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use venire::provider::{CallContext, ChatRequest, Client, EndpointSpec, Message, Role};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::default();
+    /// let endpoint = client.endpoint(&EndpointSpec {
+    ///     model: "openai/qwen2.5-1.5b".into(),
+    ///     base_url: Some("http://localhost:8080/v1".into()),
+    ///     ..EndpointSpec::default()
+    /// })?;
+    /// let request = ChatRequest {
+    ///     messages: vec![Message { role: Role::User, content: "Is 7 prime? yes or no".into() }],
+    ///     max_tokens: Some(1),
+    ///     top_logprobs: Some(5),
+    ///     ..ChatRequest::default()
+    /// };
+    /// let context = CallContext::standalone(Duration::from_secs(60));
+    /// let reply = client.chat(&endpoint, &request, &context).await?;
+    /// assert_eq!(reply.attempts, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn chat(
         &self,
         endpoint: &Endpoint,
@@ -314,6 +338,9 @@ impl Call<'_> {
                 .await
                 .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
                 .map_err(|blocked| blocked_error(blocked, endpoint))?;
+        if context.cancel.is_cancelled() {
+            return Err(stopped(&Ended::Cancelled, endpoint, ""));
+        }
         let admission = match endpoint.lane.breaker.admit() {
             Ok(admission) => admission,
             Err(pause) => return Ok(Err(Next::Closed(pause))),
@@ -323,10 +350,14 @@ impl Call<'_> {
         self.attempts += 1;
         let sent = Instant::now();
         let outgoing = Outgoing { url: &endpoint.url, headers: &endpoint.headers, body };
-        let outcome = match within(context, self.transport.send(outgoing)).await {
-            Ok(outcome) => outcome,
-            Err(ended) => return Err(stopped(&ended, endpoint, "waiting for the reply")),
-        };
+        let outcome = tokio::select! {
+            biased;
+            // First, so that a reply that is here already, and paid for, is never thrown away.
+            outcome = self.transport.send(outgoing) => Ok(outcome),
+            () = context.cancel.cancelled() => Err(Ended::Cancelled),
+            () = sleep_until(context.deadline) => Err(Ended::Deadline),
+        }
+        .map_err(|ended| stopped(&ended, endpoint, "waiting for the reply"))?;
         let failure = match outcome {
             Err(fault) => Failure::Transport(fault),
             Ok(incoming) => match self.read(&incoming) {

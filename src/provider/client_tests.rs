@@ -478,3 +478,23 @@ async fn a_temperature_that_is_no_number_is_refused_before_it_is_sent() {
     let error = bench.client.chat(&bench.endpoint, &odd, &bench.context).await.unwrap_err();
     assert_eq!((error.attempts, bench.sent()), (0, 0));
 }
+
+#[test]
+fn an_address_has_one_lane_for_all_its_models_and_one_for_each_account() {
+    let client = Client::with_variables(|name| Some(format!("key-of-{name}")));
+    let lane = |model: &str, variable: Option<&str>| {
+        let spec = EndpointSpec {
+            model: model.into(),
+            api_key_env: variable.map(str::to_owned),
+            ..EndpointSpec::default()
+        };
+        client.endpoint(&spec).unwrap().inner
+    };
+    let first = lane("openai/a", None);
+    assert!(Arc::ptr_eq(&first.lane, &lane("openai/b", None).lane));
+    assert!(!Arc::ptr_eq(&first.lane, &lane("openai/a", Some("OTHER")).lane));
+    assert!(!Arc::ptr_eq(&first.lane, &lane("groq/a", None).lane));
+    // What one key's model takes, another key's takes too.
+    assert!(Arc::ptr_eq(&first.capability, &lane("openai/a", Some("OTHER")).capability));
+    assert!(!Arc::ptr_eq(&first.capability, &lane("openai/b", None).capability));
+}

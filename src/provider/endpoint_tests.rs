@@ -228,3 +228,20 @@ fn an_identity_is_free_of_address_and_limits() {
     assert_eq!(one, client().endpoint(&other).unwrap().identity());
     assert_eq!(one, json!({"provider": "openai", "model": "m", "extra_body": {}}));
 }
+
+proptest::proptest! {
+    #[test]
+    fn nothing_that_is_written_makes_it_panic(
+        model in ".{0,30}|(openai|gemini|azure)[/:].{0,20}",
+        base_url in proptest::option::of(".{0,30}|https?://.{0,20}"),
+        name in ".{0,10}",
+        value in ".{0,20}",
+    ) {
+        let headers = BTreeMap::from([(name, value)]);
+        let spec = EndpointSpec { model, base_url, headers, ..EndpointSpec::default() };
+        if let Ok(endpoint) = client().endpoint(&spec) {
+            let printed = format!("{endpoint:?}");
+            proptest::prop_assert!(!printed.contains(KEY));
+        }
+    }
+}

@@ -2,8 +2,9 @@
 //! server asks for.
 //!
 //! Requests a minute and tokens a minute are taken together or not at all, first come first
-//! served. The number in flight adapts: halved when the server is overloaded, one more after
-//! each round of answers. All time is tokio's, so that tests can pause it.
+//! served. The number in flight adapts as TCP's window does (Jacobson, 1988): halved when the
+//! server is overloaded, doubled each round while it is far below what went well before, then
+//! one more after each round of answers. All time is tokio's, so that tests can pause it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,10 +40,19 @@ struct State {
     tokens: Option<Bucket>,
     frozen_until: Option<Instant>,
     in_flight: u32,
-    ceiling: u32,
+    /// Requests in flight at most, where that is configured.
+    configured: Option<u32>,
     /// Requests in flight at most just now; a fraction grows to the next whole number.
     window: f64,
+    /// Below this the window grows by one with each answer.
+    threshold: f64,
     shrunk: Option<Instant>,
+}
+
+impl State {
+    fn ceiling(&self) -> u32 {
+        self.configured.unwrap_or(DEFAULT_IN_FLIGHT)
+    }
 }
 
 /// A token bucket so small that no half-open minute ever sees more than the limit: a full
@@ -102,8 +112,9 @@ impl Pace {
                 tokens: None,
                 frozen_until: None,
                 in_flight: 0,
-                ceiling: DEFAULT_IN_FLIGHT,
+                configured: None,
                 window: f64::from(DEFAULT_IN_FLIGHT),
+                threshold: 0.0,
                 shrunk: None,
             }),
             line: tokio::sync::Mutex::new(()),
@@ -115,9 +126,9 @@ impl Pace {
     pub(super) fn tighten(&self, limits: Limits) {
         let mut state = self.lock();
         if let Some(in_flight) = limits.in_flight {
-            let unset = state.ceiling == DEFAULT_IN_FLIGHT && state.in_flight == 0;
-            state.ceiling = if unset { in_flight } else { state.ceiling.min(in_flight) }.max(1);
-            state.window = f64::from(state.ceiling);
+            let before = state.configured.unwrap_or(in_flight);
+            state.configured = Some(before.min(in_flight).max(1));
+            state.window = f64::from(state.ceiling());
         }
         fn tighter(bucket: &mut Option<Bucket>, limit: Option<f64>, unit: f64) {
             if let Some(limit) = limit
@@ -221,7 +232,8 @@ impl Permit<'_> {
     pub(super) fn answered(&self, tokens: Option<u64>) {
         let mut guard = self.pace.lock();
         let state = &mut *guard;
-        state.window = (state.window + 1.0 / state.window.max(1.0)).min(f64::from(state.ceiling));
+        let growth = if state.window < state.threshold { 1.0 } else { 1.0 / state.window.max(1.0) };
+        state.window = (state.window + growth).min(f64::from(state.ceiling()));
         if let (Some(bucket), Some(tokens)) = (&mut state.tokens, tokens) {
             bucket.level = (bucket.level + self.tokens - tokens as f64).min(bucket.capacity);
         }
@@ -231,6 +243,7 @@ impl Permit<'_> {
     pub(super) fn overloaded(&self) {
         let mut state = self.pace.lock();
         if state.shrunk.is_none_or(|shrunk| self.since > shrunk) {
+            state.threshold = state.window / 2.0;
             state.window = (state.window.min(f64::from(state.in_flight)) / 2.0).max(1.0);
             state.shrunk = Some(Instant::now());
         }
@@ -390,5 +403,19 @@ mod tests {
             pace.acquire(1, Instant::now() + FAR).await.unwrap().overloaded();
         }
         assert!((window() - 1.0).abs() < 1e-9, "one request may always be in flight");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_overload_while_nearly_idle_is_soon_forgotten() {
+        let pace = limited(Limits::default());
+        pace.acquire(1, Instant::now() + FAR).await.unwrap().overloaded();
+        let window = || pace.lock().window;
+        assert!((window() - 1.0).abs() < 1e-9);
+        for _ in 0..7 {
+            for _ in 0..window() as u32 {
+                pace.acquire(1, Instant::now() + FAR).await.unwrap().answered(None);
+            }
+        }
+        assert!(window() >= 128.0, "{}", window());
     }
 }

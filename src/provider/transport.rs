@@ -38,7 +38,8 @@ pub(super) enum Trouble {
     ConnectTimeout,
     /// The host's name is not known.
     Name,
-    /// The server's certificate, or the handshake.
+    /// The server's certificate, or a server that does not speak TLS. A handshake that merely
+    /// breaks off is [`Trouble::Connect`].
     Tls,
     /// Another failure to connect.
     Connect,
@@ -159,7 +160,7 @@ fn fault(error: reqwest::Error) -> TransportFault {
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let trouble = if !error.is_connect() {
         Trouble::Broken
-    } else if has(&["certificate", "tls", "handshake", "ssl", "invalidcontenttype"]) {
+    } else if has(&["certificate", "invalidcontenttype", "corrupt message", "protocol version"]) {
         Trouble::Tls
     } else if has(&["dns error", "lookup address", "resolve"]) {
         Trouble::Name

@@ -160,7 +160,12 @@ impl Wire {
             Self::Anthropic => anthropic::decode(body),
             Self::Gemini => gemini::decode(body),
         };
+        let decoded =
+            decoded.map(|decoded| Decoded { usage: decoded.usage.filter(is_plausible), ..decoded });
         decoded.map_err(|undecodable| match undecodable {
+            Undecodable::NotAReply { usage: Some(usage), reason } if !is_plausible(&usage) => {
+                Undecodable::NotAReply { usage: None, reason }
+            }
             Undecodable::NotAReply { usage: None, reason } => match fault::wrapped(body) {
                 Some((status, fault)) => Undecodable::Fault(status, fault),
                 None => Undecodable::NotAReply { usage: None, reason },
@@ -168,6 +173,15 @@ impl Wire {
             known => known,
         })
     }
+}
+
+/// Whether a server can mean these numbers: no context is a thousand million tokens long. Others
+/// are as good as none, and must not end up in sums.
+fn is_plausible(usage: &Usage) -> bool {
+    const MOST: u64 = 1_000_000_000;
+    [usage.tokens_in, usage.tokens_out, usage.tokens_cached, usage.tokens_reasoning]
+        .into_iter()
+        .all(|tokens| tokens <= MOST)
 }
 
 /// Reads a body into the dialect's own type; the error says what is wrong with it, and never
@@ -235,6 +249,21 @@ mod tests {
             let Err(Undecodable::Fault(status, fault)) = wire.decode(body) else { panic!() };
             assert_eq!((status, fault.message.as_str()), (Some(429), "upstream is busy"));
         }
+    }
+
+    #[test]
+    fn a_usage_that_nobody_can_mean_is_as_good_as_none() {
+        let body = |tokens: &str| {
+            format!(
+                r#"{{"choices":[{{"message":{{"content":"x"}}}}],
+                "usage":{{"prompt_tokens":{tokens},"completion_tokens":1}}}}"#
+            )
+        };
+        let usage = |tokens| Wire::OpenAi.decode(body(tokens).as_bytes()).unwrap().usage;
+        assert!(usage("12").is_some());
+        assert_eq!(usage("18446744073709551615"), None);
+        // A negative or fractional count makes the reply one of another shape.
+        assert!(Wire::OpenAi.decode(body("-1").as_bytes()).is_err());
     }
 
     #[test]

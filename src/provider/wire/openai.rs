@@ -79,7 +79,8 @@ struct Logprobs {
 #[derive(Deserialize)]
 struct Token {
     token: String,
-    logprob: f64,
+    /// Null from servers whose own value is infinite.
+    logprob: Option<f64>,
     #[serde(default)]
     top_logprobs: Option<Vec<Alternative>>,
 }
@@ -87,7 +88,7 @@ struct Token {
 #[derive(Deserialize)]
 struct Alternative {
     token: String,
-    logprob: f64,
+    logprob: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -129,6 +130,9 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
         .choices
         .and_then(|choices| choices.into_iter().next())
         .ok_or_else(|| missing("the reply has no `choices`"))?;
+    if choice.finish_reason.as_deref() == Some("error") {
+        return Err(missing("the server says that the model behind it failed"));
+    }
     let answer = choice.message.ok_or_else(|| missing("the reply's choice has no `message`"))?;
     let (mut text, mut reasoning) = content(answer.content);
     let apart = answer.reasoning_content.or(match answer.reasoning {
@@ -140,7 +144,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
     }
     let mut finish = match choice.finish_reason.as_deref() {
         // Some servers leave it out when nothing cut the answer short.
-        None | Some("stop" | "eos" | "end_turn" | "stop_sequence") => FinishReason::Stop,
+        None | Some("" | "stop" | "eos" | "end_turn" | "stop_sequence") => FinishReason::Stop,
         Some("length" | "max_tokens" | "model_length") => FinishReason::Length,
         Some("content_filter" | "refusal" | "safety") => FinishReason::Refusal,
         Some(other) => FinishReason::Other(other.to_owned()),
@@ -151,21 +155,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
             text = refusal;
         }
     }
-    let logprobs = choice.logprobs.and_then(|logprobs| logprobs.content).map(|tokens| {
-        tokens
-            .into_iter()
-            .map(|token| TokenLogprobs {
-                token: token.token,
-                logprob: token.logprob,
-                top: token
-                    .top_logprobs
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|other| (other.token, other.logprob))
-                    .collect(),
-            })
-            .collect()
-    });
+    let logprobs = choice.logprobs.and_then(|logprobs| logprobs.content).and_then(read_logprobs);
     Ok(Decoded {
         text,
         reasoning,
@@ -175,6 +165,20 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
         model: completion.model,
         id: completion.id,
     })
+}
+
+/// Log-probabilities by token. A token without one makes all of them unusable; an alternative
+/// without one is impossible, and left out.
+fn read_logprobs(tokens: Vec<Token>) -> Option<Vec<TokenLogprobs>> {
+    let read = |token: Token| {
+        let top = token.top_logprobs.unwrap_or_default().into_iter();
+        Some(TokenLogprobs {
+            token: token.token,
+            logprob: token.logprob?,
+            top: top.filter_map(|other| Some((other.token, other.logprob?))).collect(),
+        })
+    };
+    tokens.into_iter().map(read).collect()
 }
 
 /// The text and the reasoning of a message's content: a string, or a list of parts.

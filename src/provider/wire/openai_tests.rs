@@ -137,3 +137,23 @@ fn malformed_twins_are_refused_and_what_they_cost_is_kept() {
         assert!(decode(body.as_bytes()).is_err(), "{body}");
     }
 }
+
+#[test]
+fn a_log_probability_that_is_null_is_not_a_number() {
+    let tokens = |own: &str, other: &str| {
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"a"}},"logprobs":{{"content":[{{"token":"a",
+            "logprob":{own},"top_logprobs":[{{"token":"b","logprob":{other}}}]}}]}}}}]}}"#
+        );
+        decode(body.as_bytes()).unwrap().logprobs
+    };
+    assert_eq!(tokens("null", "-1"), None);
+    assert_eq!(tokens("-0.5", "null").unwrap()[0].top, vec![]);
+}
+
+#[test]
+fn a_model_that_failed_behind_the_server_is_no_reply() {
+    let body = br#"{"choices":[{"message":{"content":"hal"},"finish_reason":"error",
+        "error":{"code":502}}]}"#;
+    assert!(decode(body).is_err());
+}
