@@ -66,7 +66,7 @@ def run(command, folder, seconds=LIMIT_SECONDS, too_slow=1):
         print(f"`{command[0]}` is not installed", file=sys.stderr)
         return 127
     try:
-        done = subprocess.run(command, cwd=folder, timeout=seconds, stdin=subprocess.DEVNULL,
+        done = subprocess.run(command, check=False, cwd=folder, timeout=seconds, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, errors="replace")
     except subprocess.TimeoutExpired:
         print(f"stopped after {seconds} seconds", file=sys.stderr)
