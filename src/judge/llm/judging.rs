@@ -27,9 +27,6 @@ const TOKEN_FORM_MAX: u32 = 4;
 /// Alternatives asked for per token; the most that the common servers allow.
 const TOP_LOGPROBS: u8 = 20;
 
-/// Changes whenever a built-in template does; part of the fingerprint.
-const PROMPT_VERSION: u32 = 1;
-
 /// How an answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -109,8 +106,9 @@ impl Judging {
                 "rubric": rubric,
                 "criterion": spec.criterion,
                 "questions": spec.questions,
-                "template": template,
-                "prompt_version": PROMPT_VERSION,
+                "system": system,
+                "answer_forms": [answer_token, answer_written],
+                "templates": templates.sources(),
                 "examples": examples,
                 "lang": spec.lang,
                 "logprobs": spec.logprobs,

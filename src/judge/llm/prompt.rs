@@ -113,6 +113,14 @@ impl Templates {
         Ok(text.trim().to_owned())
     }
 
+    /// The text of the templates that are rendered for each case, for the fingerprint.
+    pub(super) fn sources(&self) -> Vec<String> {
+        ["task", "retry"]
+            .into_iter()
+            .filter_map(|name| Some(self.environment.get_template(name).ok()?.source().to_owned()))
+            .collect()
+    }
+
     /// Checks the template that shows the case: only known variables, and what is judged is
     /// shown. `shown` names the variables that must be.
     pub(super) fn check(

@@ -91,16 +91,13 @@ pub enum Format {
 }
 
 /// A question of a checklist: a text, or a table with a weight.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Question {
     /// The question; yes is good.
     pub text: String,
-    /// Its share in the score, relative to the other weights.
-    #[serde(default = "one")]
+    /// Its share in the score, relative to the other weights; 1 when absent.
     pub weight: f64,
     /// Whether an output that fails it is rejected.
-    #[serde(default)]
     pub required: bool,
 }
 
@@ -108,17 +105,36 @@ fn one() -> f64 {
     1.0
 }
 
+/// A question as a table.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// The question; yes is good.
+    text: String,
+    /// Its share in the score, relative to the other weights.
+    #[serde(default = "one")]
+    weight: f64,
+    /// Whether an output that fails it is rejected.
+    #[serde(default)]
+    required: bool,
+}
+
+impl schemars::JsonSchema for Question {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Question".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let table = Table::json_schema(generator);
+        schemars::json_schema!({
+            "description": "a question, or a table with a weight",
+            "anyOf": [{ "type": "string" }, table],
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Question {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Table {
-            text: String,
-            #[serde(default = "one")]
-            weight: f64,
-            #[serde(default)]
-            required: bool,
-        }
         match Value::deserialize(deserializer)? {
             Value::String(text) => Ok(Self { text, weight: 1.0, required: false }),
             table => {
@@ -161,7 +177,6 @@ pub struct LlmSpec {
     pub choice_scores: BTreeMap<String, f64>,
     /// The questions of `checklist`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<Value>")]
     pub questions: Vec<Question>,
     /// How many times the model is asked for one vote; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
