@@ -131,37 +131,37 @@ const ZU: &str = r"个?(汉字|字符|字|句话|句|段落|段话|段|词|行)"
 const LENGTHS: &[(Bound, &str)] = &[
     (
         Bound::Range,
-        r"\b(?:between|from) {N} ?(?:words?|sentences?|characters?|paragraphs?)? ?(?:and|to|-) ?{N}{U}",
+        r"\b(?:between|from) {NUM} ?(?:words?|sentences?|characters?|paragraphs?)? ?(?:and|to|-) ?{NUM}{U}",
     ),
     (
         Bound::Range,
-        r"(?:\b(?:in|within|of|with|using|is|be|write|about|around|approximately) )?\b{N} ?(?:-|to|or) ?{N}{U}",
+        r"(?:\b(?:in|within|of|with|using|is|be|write|about|around|approximately) )?\b{NUM} ?(?:-|to|or) ?{NUM}{U}",
     ),
     (
         Bound::Max,
-        r"\b(?:at most|at the most|no more than|not more than|no longer than|not longer than|up to|(?:an? )?max(?:imum)?(?: length)?(?: of|:|is)?|(?:an? )?(?:limit|limited|cap|capped|restrict(?:ed)?|keep it) (?:it |your (?:answer|response|reply|output) )?(?:of|to|at|is)|(?:not |n't |never )(?:to )?(?:exceed|exceeding|go over|be longer than|use more than|write more than)|without exceeding|within) (?:the )?(?:limit of )?{N}{U}",
+        r"\b(?:at most|at the most|no more than|not more than|no longer than|not longer than|up to|(?:an? )?max(?:imum)?(?: length)?(?: of|:|is)?|(?:an? )?(?:limit|limited|cap|capped|restrict(?:ed)?|keep it) (?:it |your (?:answer|response|reply|output) )?(?:of|to|at|is)|(?:not |n't |never )(?:to )?(?:exceed|exceeding|go over|be longer than|use more than|write more than)|without exceeding|within) (?:the )?(?:limit of )?{NUM}{U}",
     ),
-    (Bound::Below, r"\b(?:fewer than|less than|under|below|shorter than) {N}{U}"),
+    (Bound::Below, r"\b(?:fewer than|less than|under|below|shorter than) {NUM}{U}"),
     (
         Bound::Min,
-        r"\b(?:at least|at the least|no fewer than|no less than|not less than|not fewer than|(?:an? )?min(?:imum)?(?: length)?(?: of|:|is)?|no shorter than) {N}{U}",
+        r"\b(?:at least|at the least|no fewer than|no less than|not less than|not fewer than|(?:an? )?min(?:imum)?(?: length)?(?: of|:|is)?|no shorter than) {NUM}{U}",
     ),
-    (Bound::Above, r"\b(?:more than|over|above|longer than|exceeding) {N}{U}"),
+    (Bound::Above, r"\b(?:more than|over|above|longer than|exceeding) {NUM}{U}"),
     (
         Bound::Max,
-        r"\b{N}{U} ?,? ?(?:or (?:less|fewer|under)|at most|max(?:imum)?\b|limit\b|tops\b)",
+        r"\b{NUM}{U} ?,? ?(?:or (?:less|fewer|under)|at most|max(?:imum)?\b|limit\b|tops\b)",
     ),
-    (Bound::Min, r"\b{N}{U} ?,? ?(?:or (?:more|longer)|at least|min(?:imum)?\b)"),
-    (Bound::Exactly, r"\b(?:exactly|precisely) {N}{U}"),
-    (Bound::About, r"\b(?:about|around|approximately|approx\.?|roughly|circa|some|nearly) {N}{U}"),
-    (Bound::About, r"~ ?{N}{U}"),
+    (Bound::Min, r"\b{NUM}{U} ?,? ?(?:or (?:more|longer)|at least|min(?:imum)?\b)"),
+    (Bound::Exactly, r"\b(?:exactly|precisely) {NUM}{U}"),
+    (Bound::About, r"\b(?:about|around|approximately|approx\.?|roughly|circa|some|nearly) {NUM}{U}"),
+    (Bound::About, r"~ ?{NUM}{U}"),
     (
         Bound::Bare,
-        r"\b(?:in|with|using|into|use|write|answer in|reply in|respond in|of|give me|produce|compose|provide) (?:just |only |a total of )?{N}{U}",
+        r"\b(?:in|with|using|into|use|write|answer in|reply in|respond in|of|give me|produce|compose|provide) (?:just |only |a total of )?{NUM}{U}",
     ),
     (
         Bound::Bare,
-        r"\b(?:write|compose|create|produce|draft|give me|provide|generate) (?:an? |me an? )?{N}{U}",
+        r"\b(?:write|compose|create|produce|draft|give me|provide|generate) (?:an? |me an? )?{NUM}{U}",
     ),
     (Bound::Range, r"{Z} ?(?:-|~|到|至|—) ?{Z} ?{ZU}"),
     (
@@ -294,7 +294,7 @@ impl Reader {
     pub(super) fn new(about: f64) -> Result<Self, BuildError> {
         let compile = |pattern: &str| {
             let filled = pattern
-                .replace("{N}", N)
+                .replace("{NUM}", N)
                 .replace("{U}", U)
                 .replace("{Z}", ZN)
                 .replace("{ZU}", ZU)
