@@ -100,17 +100,17 @@ fn a_megabyte_is_judged_by_every_rule() {
 }
 
 #[test]
-fn a_hostile_megabyte_takes_bounded_time() {
+fn hostile_text_takes_bounded_time() {
     let hostile = [
-        "```\n".repeat(100_000),
-        "[".repeat(300_000),
-        "- ".repeat(200_000),
-        "a@".repeat(200_000),
-        "1-".repeat(200_000),
-        "的".repeat(100_000),
-        "\"' ".repeat(100_000),
-        "ignore ".repeat(50_000),
-        ": ".repeat(200_000),
+        "```\n".repeat(25_000),
+        "[".repeat(75_000),
+        "- ".repeat(50_000),
+        "a@".repeat(50_000),
+        "1-".repeat(50_000),
+        "的".repeat(25_000),
+        "\"' ".repeat(25_000),
+        "ignore ".repeat(12_000),
+        ": ".repeat(50_000),
     ];
     for text in &hostile {
         let case = answer(&text[..text.len() / 2 / 3 * 3], text, "x");
@@ -121,7 +121,7 @@ fn a_hostile_megabyte_takes_bounded_time() {
             // Generous for an unoptimised build on a busy machine; quadratic work on this
             // much text takes far longer.
             let opening: String = text.chars().take(4).collect();
-            assert!(took < Duration::from_secs(30), "{rule} took {took:?} on `{opening}`");
+            assert!(took < Duration::from_secs(20), "{rule} took {took:?} on `{opening}`");
         }
     }
 }
