@@ -290,6 +290,10 @@ fn is_public_address(written: &str) -> bool {
                 || address.octets()[0] == 0)
         }
         Ok(std::net::IpAddr::V6(address)) => {
+            // `a::b` is an address too, but in text it is a path of a program.
+            if written.split(':').filter(|group| !group.is_empty()).count() < 3 {
+                return false;
+            }
             // 2001:db8::/32 is for documentation (RFC 3849).
             let documentation = address.segments()[..2] == [0x2001, 0x0db8];
             !(address.is_loopback()

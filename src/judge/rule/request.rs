@@ -9,7 +9,7 @@ use ::regex::{Captures, Regex};
 
 use super::super::BuildError;
 use super::finding::Between;
-use super::phrase::{phrase, plain_cased};
+use super::phrase::{lower_in_place, phrase, plain_cased};
 
 /// Something asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ enum Bound {
 }
 
 /// A number: digits, or a word for one.
-const N: &str = r"(\d{1,3}(?:,\d{3})+|\d{1,7}|one hundred|two hundred|a hundred|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)";
+const N: &str = r"(\d{1,3}(?:,\d{3})+|\d{1,7}|one hundred|two hundred|a hundred|a single|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)";
 /// A unit, with an adjective or a hyphen before it.
 const U: &str = r"(?: |-)(?:short |complete |full |english |separate |single |bullet-?)?(words?|characters?|chars|letters|sentences?|paragraphs?|lines?|bullet points?|bullets)\b";
 const ZN: &str = r"(\d{1,7}|[零一二两三四五六七八九十百千万]{1,9})";
@@ -131,45 +131,48 @@ const ZU: &str = r"个?(汉字|字符|字|句话|句|段落|段话|段|词|行)"
 const LENGTHS: &[(Bound, &str)] = &[
     (
         Bound::Range,
-        r"\b(?:between|from) {N} ?(?:words?|sentences?|characters?|paragraphs?)? ?(?:and|to|-) ?{N}{U}",
+        r"\b(?:between|from) {NUM} ?(?:words?|sentences?|characters?|paragraphs?)? ?(?:and|to|-) ?{NUM}{U}",
     ),
     (
         Bound::Range,
-        r"(?:\b(?:in|within|of|with|using|is|be|write|about|around|approximately) )?\b{N} ?(?:-|to|or) ?{N}{U}",
+        r"(?:\b(?:in|within|of|with|using|is|be|write|about|around|approximately) )?\b{NUM} ?(?:-|to|or) ?{NUM}{U}",
     ),
     (
         Bound::Max,
-        r"\b(?:at most|at the most|no more than|not more than|no longer than|not longer than|up to|(?:an? )?max(?:imum)?(?: length)?(?: of|:|is)?|(?:an? )?(?:limit|limited|cap|capped|restrict(?:ed)?|keep it) (?:it |your (?:answer|response|reply|output) )?(?:of|to|at|is)|(?:not |n't |never )(?:to )?(?:exceed|exceeding|go over|be longer than|use more than|write more than)|without exceeding|within) (?:the )?(?:limit of )?{N}{U}",
+        r"\b(?:at most|at the most|no more than|not more than|no longer than|not longer than|up to|(?:an? )?max(?:imum)?(?: length)?(?: of|:|is)?|(?:an? )?(?:limit|limited|cap|capped|restrict(?:ed)?|keep it) (?:it |your (?:answer|response|reply|output) )?(?:of|to|at|is)|(?:not |n't |never )(?:to )?(?:exceed|exceeding|go over|be longer than|use more than|write more than)|without exceeding|within) (?:the )?(?:limit of )?{NUM}{U}",
     ),
-    (Bound::Below, r"\b(?:fewer than|less than|under|below|shorter than) {N}{U}"),
     (
         Bound::Min,
-        r"\b(?:at least|at the least|no fewer than|no less than|not less than|not fewer than|(?:an? )?min(?:imum)?(?: length)?(?: of|:|is)?|no shorter than) {N}{U}",
+        r"\b(?:at least|at the least|no fewer than|no less than|not less than|not fewer than|(?:an? )?min(?:imum)?(?: length)?(?: of|:|is)?|no shorter than) {NUM}{U}",
     ),
-    (Bound::Above, r"\b(?:more than|over|above|longer than|exceeding) {N}{U}"),
+    (Bound::Below, r"\b(?:fewer than|less than|under|below|shorter than) {NUM}{U}"),
+    (Bound::Above, r"\b(?:more than|over|above|longer than|exceeding) {NUM}{U}"),
     (
         Bound::Max,
-        r"\b{N}{U} ?,? ?(?:or (?:less|fewer|under)|at most|max(?:imum)?\b|limit\b|tops\b)",
+        r"\b{NUM}{U} ?,? ?(?:or (?:less|fewer|under)|at most|max(?:imum)?\b|limit\b|tops\b)",
     ),
-    (Bound::Min, r"\b{N}{U} ?,? ?(?:or (?:more|longer)|at least|min(?:imum)?\b)"),
-    (Bound::Exactly, r"\b(?:exactly|precisely) {N}{U}"),
-    (Bound::About, r"\b(?:about|around|approximately|approx\.?|roughly|circa|some|nearly) {N}{U}"),
-    (Bound::About, r"~ ?{N}{U}"),
+    (Bound::Min, r"\b{NUM}{U} ?,? ?(?:or (?:more|longer)|at least|min(?:imum)?\b)"),
+    (Bound::Exactly, r"\b(?:exactly|precisely) {NUM}{U}"),
+    (
+        Bound::About,
+        r"\b(?:about|around|approximately|approx\.?|roughly|circa|some|nearly) {NUM}{U}",
+    ),
+    (Bound::About, r"~ ?{NUM}{U}"),
     (
         Bound::Bare,
-        r"\b(?:in|with|using|into|use|write|answer in|reply in|respond in|of|give me|produce|compose|provide) (?:just |only |a total of )?{N}{U}",
+        r"\b(?:in|with|using|into|use|write|give me|produce|compose|provide) (?:just |only |a total of )?{NUM}{U}",
     ),
     (
         Bound::Bare,
-        r"\b(?:write|compose|create|produce|draft|give me|provide|generate) (?:an? |me an? )?{N}{U}",
+        r"\b(?:write|compose|create|produce|draft|give me|provide|generate)\b(?: an?| me an?)?[^.!?\n]{0,60}? (?:of )?{NUM}{U}",
     ),
     (Bound::Range, r"{Z} ?(?:-|~|到|至|—) ?{Z} ?{ZU}"),
     (
         Bound::Max,
         r"(?:不超过|不要超过|不能超过|不得超过|不多于|不大于|控制在|限制在|限于|最多|至多|上限为?) ?{Z} ?{ZU}(?:以内|之内|内)?",
     ),
-    (Bound::Below, r"(?:少于|小于|低于) ?{Z} ?{ZU}"),
     (Bound::Min, r"(?:不少于|不低于|不要少于|不得少于|不能少于|至少|最少|起码) ?{Z} ?{ZU}"),
+    (Bound::Below, r"(?:少于|小于|低于) ?{Z} ?{ZU}"),
     (Bound::Above, r"(?:多于|超过|大于) ?{Z} ?{ZU}"),
     (Bound::Max, r"{Z} ?{ZU}(?:以内|之内|以下)"),
     (Bound::Min, r"{Z} ?{ZU}以上"),
@@ -178,17 +181,19 @@ const LENGTHS: &[(Bound, &str)] = &[
     (Bound::Bare, r"(?:用|以|写|分|共|请用|写成) ?{Z} ?{ZU}"),
 ];
 
+/// What is quoted at greater length is a text and no term.
+const LONGEST_TERM: usize = 80;
 /// One or more quoted terms with commas or `and` between them.
-const Q: &str = r#"((?:(?:, ?(?:and |or )?| and | or | ?[、和与及或] ?)?(?:"[^"\n]{1,80}"|'[^'\n]{1,80}'|`[^`\n]{1,80}`|「[^」\n]{1,80}」|『[^』\n]{1,80}』))+)"#;
+const Q: &str = r#"((?:(?:, ?(?:and |or )?| and | or | ?[、和与及或] ?)?(?:"[^"\n]+"|'[^'\n]+'|`[^`\n]+`|「[^」\n]+」|『[^』\n]+』))+)"#;
 
 const TERMS: &[(Wish, &str)] = &[
     (
         Wish::Not,
-        r#"(?i)\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|cannot|can't|avoid|without|refrain from|not to|please avoid) ?(?:use|using|mention|mentioning|include|including|contain|containing|say|saying|write|writing|the use of|any mention of)? (?:any of )?(?:the |these |following )*(?:words?|phrases?|terms?|names?|expressions?|keywords?)? ?:? ?{Q}"#,
+        r#"\b(?:(?:do not|don't|never|must not|mustn't|should not|shouldn't|not to) (?:use|mention|include|contain|say|write)|(?:avoid|without|refrain from)(?: using| mentioning| including| saying| writing| the use of| any mention of)?) ?(?:any of )?(?:the |these |following )*(?:words?|phrases?|terms?|names?|expressions?|keywords?)? ?:? ?{Q}"#,
     ),
     (
         Wish::Not,
-        r#"(?i)\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|avoid|without|refrain from) ?(?:use|using|mention|mentioning|include|including|contain|containing|say|saying|write|writing)? the (?:word|term) ([\p{L}\p{N}'-]{2,40})"#,
+        r#"\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|avoid|without|refrain from) ?(?:use|using|mention|mentioning|include|including|contain|containing|say|saying|write|writing)? the (?:word|term) ([\p{L}\p{N}'-]{2,40})"#,
     ),
     (
         Wish::Not,
@@ -196,37 +201,37 @@ const TERMS: &[(Wish, &str)] = &[
     ),
     (
         Wish::Letter,
-        r#"(?i)\b(?:do not use|don't use|never use|avoid|avoiding|without|without using|not using) (?:using )?the letter ["'`]?(\p{L})["'`]?(?:\W|$)"#,
+        r#"\b(?:do not use|don't use|never use|avoid|avoiding|without|without using|not using) (?:using )?the letter ["'`]?(\p{L})["'`]?(?:\W|$)"#,
     ),
     (
         Wish::NoComma,
-        r"(?i)\b(?:do not use|don't use|without|without using|avoid|avoid using|refrain from using|no) (?:any |the use of )?commas?\b",
+        r"\b(?:do not use|don't use|without|without using|avoid|avoid using|refrain from using|no) (?:any |the use of )?commas?\b",
     ),
     (Wish::NoComma, r"(?:不要|不得|禁止|请勿|不能)(?:使用|用|出现)(?:任何)?逗号"),
     (
         Wish::Start,
-        r"(?i)\b(?:start|begin|starting|beginning)s? (?:your |the |it |its )*(?:answer|response|reply|output|text|essay|letter|email|story)? ?with (?:the |exactly |this |word |phrase |sentence |words )*:? ?{Q}",
+        r"\b(?:start|begin|starting|beginning)s? (?:your |the |it |its )*(?:answer|response|reply|output|text|essay|letter|email|story)? ?with (?:the |exactly |this |word |phrase |sentence |words )*:? ?{Q}",
     ),
     (
         Wish::End,
-        r"(?i)\b(?:end|finish|conclude|ending|finishing)(?:s|es)? (?:your |the |it |its )*(?:answer|response|reply|output|text|essay|letter|email|story)? ?with (?:the |exactly |this |word |phrase |sentence |words )*:? ?{Q}",
+        r"\b(?:end|finish|conclude|ending|finishing)(?:s|es)? (?:your |the |it |its )*(?:answer|response|reply|output|text|essay|letter|email|story)? ?with (?:the |exactly |this |word |phrase |sentence |words )*:? ?{Q}",
     ),
     (Wish::Start, r"以 ?{Q} ?(?:开头|开始|起头)"),
     (Wish::End, r"以 ?{Q} ?(?:结尾|结束|收尾)"),
     (
         Wish::Do,
-        r#"(?i)\b(?:must|should|has to|have to|needs to|need to|please|be sure to|make sure to|make sure you|ensure you|always|and|to|,) ?(?:also )?(?:mention|include|contain|use|say|reference)s? (?:both |all of |each of )?(?:the |these |following )*(?:words?|phrases?|terms?|names?|expressions?|keywords?)? ?:? ?{Q}"#,
+        r#"\b(?:(?:must|should|has to|have to|needs to|need to|please|be sure to|make sure to|make sure you|ensure you|always) (?:also )?(?:mention|include|contain|use|say|reference)|(?:and|,) (?:also )?(?:mention|include))s? (?:both |all of |each of )?(?:the |these |following )*(?:words?|phrases?|terms?|names?|expressions?|keywords?)? ?:? ?{Q}"#,
     ),
     (
         Wish::Do,
-        r#"(?i)(?:^|[.!?;:\n] ?)(?:mention|include|use) (?:both |all of |each of )?(?:the |these |following )*(?:words?|phrases?|terms?|names?|keywords?)? ?:? ?{Q}"#,
+        r#"(?:^|[.!?;:\n] ?)(?:mention|include|use) (?:both |all of |each of )?(?:the |these |following )*(?:words?|phrases?|terms?|names?|keywords?)? ?:? ?{Q}"#,
     ),
     (
         Wish::Do,
-        r#"(?i)\b(?:mention|include|contain|use)s? the (?:word|term|keyword) ([\p{L}\p{N}'-]{2,40})"#,
+        r#"\b(?:mention|include|contain|use)s? the (?:word|term|keyword) ([\p{L}\p{N}'-]{2,40})"#,
     ),
     (
-        Wish::Do,
+        Wish::Name,
         r"\b(?:[Mm]ust|[Ss]hould) (?:also )?(?:mention|include|contain) (\p{Lu}[\p{L}\p{N}'-]*(?: \p{Lu}[\p{L}\p{N}'-]*){0,4})",
     ),
     (
@@ -242,6 +247,8 @@ const TERMS: &[(Wish, &str)] = &[
 #[derive(Clone, Copy, Debug)]
 enum Wish {
     Do,
+    /// `Do` with a name, which only its capitals tell from other words.
+    Name,
     Not,
     Letter,
     NoComma,
@@ -252,30 +259,30 @@ enum Wish {
 const FORMATS: &[(Format, &str)] = &[
     (
         Format::Json,
-        r"(?i)\b(?:as|in|into|return|returns|output|produce|respond with|reply with|answer with|emit|provide|using) (?:only |just )?(?:an? |the |your |results? |it |them )*(?:as |in )?(?:an? )?(?:single |valid |strict |raw |well-formed |only )*json\b",
+        r"\b(?:as|in|into|return|returns|output|produce|respond with|reply with|answer with|emit|provide|using) (?:only |just )?(?:an? |the |your |results? |it |them )*(?:as |in )?(?:an? )?(?:single |valid |strict |raw |well-formed |only )*json\b",
     ),
-    (Format::Json, r"(?i)(?:以|用|返回|输出|按照?|采用)[^,。\n]{0,8}json"),
+    (Format::Json, r"(?:以|用|返回|输出|按照?|采用)[^,。\n]{0,8}json"),
     (
         Format::Table,
-        r"(?i)\b(?:as|in|into|with|using|include|provide|create|make|draw) (?:the form of )?an? (?:markdown |simple |comparison |summary )*table\b",
+        r"\b(?:as|in|into|with|using|include|provide|create|make|draw) (?:the form of )?an? (?:markdown |simple |comparison |summary )*table\b",
     ),
     (Format::Table, r"(?:用|以|制作|列成|做成|输出)(?:一个)?(?:markdown ?)?表格"),
     (
         Format::NumberedList,
-        r"(?i)\b(?:as|in|into|with|using|make|give|provide|create|write) (?:me )?an? (?:numbered|ordered) list\b",
+        r"\b(?:as|in|into|with|using|make|give|provide|create|write) (?:me )?an? (?:numbered|ordered) list\b",
     ),
     (
         Format::List,
-        r"(?i)\b(?:as|in|into|with|using|make|give|provide|create|write|use) (?:me )?(?:an? )?(?:bullet(?:ed)?(?:-point)? (?:point )?lists?|unordered list|bullet points|bullets)\b",
+        r"\b(?:as|in|into|with|using|make|give|provide|create|write|use) (?:me )?(?:an? )?(?:bullet(?:ed)?(?:-point)? (?:point )?lists?|unordered list|bullet points|bullets)\b",
     ),
     (Format::List, r"(?:用|以)(?:无序|项目符号)?列表"),
     (
         Format::LowerCase,
-        r"(?i)\b(?:in|all|only|use|using) (?:all |only |just |entirely )*(?:lower ?case|lowercase|small)(?: letters)?\b",
+        r"\b(?:in|all|only|use|using) (?:all |only |just |entirely )*(?:lower ?case|lowercase|small)(?: letters)?\b",
     ),
     (
         Format::UpperCase,
-        r"(?i)\b(?:in|all|only|use|using) (?:all |only |just |entirely )*(?:upper ?case|uppercase|capital letters|all caps|capitals|block letters)\b",
+        r"\b(?:in|all|only|use|using) (?:all |only |just |entirely )*(?:upper ?case|uppercase|capital letters|all caps|capitals|block letters)\b",
     ),
 ];
 
@@ -294,7 +301,7 @@ impl Reader {
     pub(super) fn new(about: f64) -> Result<Self, BuildError> {
         let compile = |pattern: &str| {
             let filled = pattern
-                .replace("{N}", N)
+                .replace("{NUM}", N)
                 .replace("{U}", U)
                 .replace("{Z}", ZN)
                 .replace("{ZU}", ZU)
@@ -303,7 +310,7 @@ impl Reader {
         };
         let mut lengths = Vec::new();
         for (bound, pattern) in LENGTHS {
-            lengths.push((*bound, compile(&format!("(?i){pattern}"))?));
+            lengths.push((*bound, compile(pattern)?));
         }
         let mut terms = Vec::new();
         for (wish, pattern) in TERMS {
@@ -320,7 +327,8 @@ impl Reader {
 
     /// What a text asks for, in the order of the text, each thing once.
     pub(super) fn read(&self, input: &str) -> Vec<Request> {
-        let text = plain_cased(input);
+        let cased = plain_cased(input);
+        let text = lower_in_place(&cased);
         let mut taken = Taken::default();
         let mut found: Vec<(usize, Request)> = Vec::new();
         for (bound, pattern) in &self.lengths {
@@ -337,12 +345,14 @@ impl Reader {
         // Terms share no stretch among themselves; a length may stand inside a quotation.
         let mut taken = Taken::default();
         for (wish, pattern) in &self.terms {
-            for captures in pattern.captures_iter(&text) {
+            let searched = if matches!(wish, Wish::Name) { &cased } else { &text };
+            for captures in pattern.captures_iter(searched) {
                 if let Some((start, end)) = span(&captures)
                     && taken.free(start, end)
                 {
                     taken.take(start, end);
-                    let words = captures.get(1).map_or("", |group| group.as_str());
+                    // Small letters find the phrase; the term is as written.
+                    let words = captures.get(1).map_or("", |group| &cased[group.range()]);
                     found.extend(self.wishes(*wish, words).into_iter().map(|w| (start, w)));
                 }
             }
@@ -399,18 +409,19 @@ impl Reader {
 
     fn wishes(&self, wish: Wish, words: &str) -> Vec<Request> {
         let terms = || -> Vec<String> {
-            let quoted: Vec<String> = self
-                .quoted
+            if !words.starts_with(['"', '\'', '`', '「', '『']) {
+                return vec![words.to_owned()];
+            }
+            self.quoted
                 .captures_iter(words)
                 .filter_map(|captures| captures.iter().skip(1).flatten().next())
                 // American usage puts the sentence's comma inside the quotation.
                 .map(|term| term.as_str().trim().trim_end_matches([',', '.']).to_owned())
-                .filter(|term| !term.is_empty())
-                .collect();
-            if quoted.is_empty() { vec![words.to_owned()] } else { quoted }
+                .filter(|term| !term.is_empty() && term.chars().count() <= LONGEST_TERM)
+                .collect()
         };
         match wish {
-            Wish::Do => terms().into_iter().map(Request::Term).collect(),
+            Wish::Do | Wish::Name => terms().into_iter().map(Request::Term).collect(),
             Wish::Not => terms().into_iter().map(Request::NoTerm).collect(),
             Wish::Start => terms().into_iter().take(1).map(Request::Start).collect(),
             Wish::End => terms().into_iter().take(1).map(Request::End).collect(),
@@ -432,7 +443,7 @@ fn asked_not(text: &str, start: usize) -> bool {
     while !text.is_char_boundary(from) {
         from += 1;
     }
-    let before = text[from..start].to_lowercase();
+    let before = &text[from..start];
     let sentence = before.rsplit(['.', '!', '?', '\n', '。', ';']).next().unwrap_or_default();
     sentence
         .split_whitespace()
@@ -495,7 +506,7 @@ fn number(written: &str) -> Option<u64> {
         return Some(place as u64 * 10 + 20);
     }
     match word.split_whitespace().collect::<Vec<_>>()[..] {
-        ["a" | "an"] => Some(1),
+        ["a", "single"] => Some(1),
         ["a" | "one", "hundred"] => Some(100),
         ["two", "hundred"] => Some(200),
         _ => chinese_number(&word),

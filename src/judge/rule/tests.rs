@@ -1,1 +1,0 @@
-//! Rule judges, from configuration to verdict.
