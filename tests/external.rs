@@ -1,6 +1,12 @@
 //! The judges that are neither model nor rule, through the library's public interface: as
 //! written in a panel file, against a service that misbehaves, and on recorded data.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test ends at the first thing that goes wrong, and says loudly what it skips"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,10 +38,22 @@ async fn every_kind_is_seated_from_a_file() {
     let panel = venire::config::read_value(&fixtures().join("panel.toml")).unwrap();
     let of = |kind: &str| panel[kind].clone();
     let seats: Vec<BoxedJudge> = vec![
-        venire::config::from_value::<command::CommandSpec>(of("command")).unwrap().build(&build).unwrap(),
-        venire::config::from_value::<script::ScriptSpec>(of("script")).unwrap().build(&build).unwrap(),
-        venire::config::from_value::<observe::ObserveSpec>(of("observe")).unwrap().build(&build).unwrap(),
-        venire::config::from_value::<replay::ReplaySpec>(of("replay")).unwrap().build(&build).unwrap(),
+        venire::config::from_value::<command::CommandSpec>(of("command"))
+            .unwrap()
+            .build(&build)
+            .unwrap(),
+        venire::config::from_value::<script::ScriptSpec>(of("script"))
+            .unwrap()
+            .build(&build)
+            .unwrap(),
+        venire::config::from_value::<observe::ObserveSpec>(of("observe"))
+            .unwrap()
+            .build(&build)
+            .unwrap(),
+        venire::config::from_value::<replay::ReplaySpec>(of("replay"))
+            .unwrap()
+            .build(&build)
+            .unwrap(),
     ];
     let mut case = Case::new("Say hello", "Hello there");
     case.id = "c1".into();
@@ -46,7 +64,8 @@ async fn every_kind_is_seated_from_a_file() {
         scores.push(verdict.score.unwrap().get());
     }
     assert_eq!(scores, [1.0, 1.0, 1.0, 0.75]);
-    let prints: std::collections::BTreeSet<_> = seats.iter().map(|seat| seat.fingerprint()).collect();
+    let prints: std::collections::BTreeSet<_> =
+        seats.iter().map(|seat| seat.fingerprint()).collect();
     assert_eq!(prints.len(), 4);
 }
 
@@ -170,7 +189,11 @@ async fn what_asking_again_can_not_mend_is_asked_once() {
 
 #[tokio::test]
 async fn an_answer_out_of_form_is_no_score() {
-    let endless = || Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>(" ".repeat(65536))));
+    let endless = || {
+        Body::from_stream(futures::stream::repeat_with(|| {
+            Ok::<_, std::io::Error>(" ".repeat(65536))
+        }))
+    };
     for (answer, status) in [
         ("score: 1", Status::Unparseable),
         ("{\"score\": NaN}", Status::Unparseable),
@@ -232,7 +255,10 @@ fn an_http_configuration_that_can_not_work_is_refused_by_key() {
     }
     let print = |spec: Value| http_judge(spec).unwrap().fingerprint().clone();
     let plain = print(json!({ "url": url }));
-    assert_eq!(plain, print(json!({"url": "http://u:p@localhost:1/", "headers": {"X-API-Key": "k"}})));
+    assert_eq!(
+        plain,
+        print(json!({"url": "http://u:p@localhost:1/", "headers": {"X-API-Key": "k"}}))
+    );
     assert_ne!(plain, print(json!({"url": url, "version": "2"})));
 }
 
@@ -291,7 +317,8 @@ async fn every_recorded_row_of_the_data_sets_comes_back() {
             .into_iter()
             .find(|path| path.exists())
             .unwrap();
-        let mut by_judge: BTreeMap<(String, String, String), Vec<(String, String)>> = BTreeMap::new();
+        let mut by_judge: BTreeMap<(String, String, String), Vec<(String, String)>> =
+            BTreeMap::new();
         for row in rows(&path) {
             let order = row.get("order").cloned().unwrap_or_default();
             let key = (row["judge"].clone(), row["criterion"].clone(), order);
@@ -336,7 +363,8 @@ async fn position_consistency_is_that_of_the_published_tables() {
     let mut checked = 0;
     for (judge, subsets) in expected["judges"].as_object().unwrap() {
         let first = subsets.as_object().unwrap().values().next().unwrap();
-        if first["agreement_of_orders"].is_null() {
+        // Outputs that were rated alone have no order.
+        if first["agreement_of_orders"].is_null() || judge.contains("/Rating") {
             continue;
         }
         let spec = json!({
@@ -349,7 +377,9 @@ async fn position_consistency_is_that_of_the_published_tables() {
             else {
                 continue;
             };
-            if figures["unparsed"] != 0 || count != expected["subsets"][subset].as_u64().unwrap_or(0) {
+            if figures["unparsed"] != 0
+                || count != expected["subsets"][subset].as_u64().unwrap_or(0)
+            {
                 continue;
             }
             let mut consistent = 0_u64;

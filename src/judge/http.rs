@@ -59,7 +59,9 @@ pub struct HttpSpec {
 }
 
 /// The method by which a case is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum PostMethod {
     /// POST.
@@ -105,7 +107,8 @@ pub(super) fn parse_url(text: &str, field: &str) -> Result<Url, BuildError> {
     let wrong = |why: &str| {
         BuildError::invalid(field, format!("{why}: expected such as `http://localhost:8000/judge`"))
     };
-    let url = Url::parse(text).map_err(|error| wrong(&format!("`{text}` is not a URL ({error})")))?;
+    let url =
+        Url::parse(text).map_err(|error| wrong(&format!("`{text}` is not a URL ({error})")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(&format!("the scheme `{}` is not http or https", url.scheme())));
     }
@@ -131,7 +134,8 @@ pub(super) fn parse_headers(
 }
 
 /// Headers that say who asks, not what: a new key is not a new judge.
-const CREDENTIALS: [&str; 5] = ["authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"];
+const CREDENTIALS: [&str; 5] =
+    ["authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"];
 
 impl HttpSpec {
     /// Checks the configuration and reads the key. Nothing is sent.
@@ -150,7 +154,8 @@ impl HttpSpec {
                 Ok(SecretString::from(key.trim().to_owned()))
             }
             _ => {
-                let reason = format!("the environment variable `{variable}` is not set: put the key in it");
+                let reason =
+                    format!("the environment variable `{variable}` is not set: put the key in it");
                 Err(BuildError::invalid("api_key_env", reason))
             }
         });
@@ -355,14 +360,13 @@ impl HttpJudge {
         if status.is_success() {
             return bytes;
         }
-        let said = bytes.map(|b| plain::head(&String::from_utf8_lossy(&b), 200)).unwrap_or_default();
+        let said =
+            bytes.map(|b| plain::head(&String::from_utf8_lossy(&b), 200)).unwrap_or_default();
         let detail = format!("`{}` answered {status}: {said}", shown(&self.url));
         Err(match status {
-            StatusCode::TOO_MANY_REQUESTS => Failure {
-                status: Status::RateLimited,
-                detail,
-                again: Some(retry_after),
-            },
+            StatusCode::TOO_MANY_REQUESTS => {
+                Failure { status: Status::RateLimited, detail, again: Some(retry_after) }
+            }
             StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => {
@@ -400,7 +404,9 @@ impl HttpJudge {
         }
         let cause = root_cause(error);
         let detail = if error.is_connect() {
-            format!("failed to connect to `{url}` ({cause}): is the service running? try `curl -i {url}`")
+            format!(
+                "failed to connect to `{url}` ({cause}): is the service running? try `curl -i {url}`"
+            )
         } else {
             format!("the exchange with `{url}` broke off ({cause})")
         };

@@ -59,7 +59,8 @@ impl CaseFolder {
             Some(text) if wanted.expected => write("expected.txt", text)?,
             _ => None,
         };
-        let case = if wanted.case { write("case.json", &serde_json::to_string(case)?)? } else { None };
+        let case =
+            if wanted.case { write("case.json", &serde_json::to_string(case)?)? } else { None };
         Ok(Self { work, output: output_path, input, expected, case, root })
     }
 

@@ -27,7 +27,9 @@ impl Judge for CommandJudge {
     }
 
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
-        Box::pin(async move { self.run_checks(case, context).await.unwrap_or_else(|failed| *failed) })
+        Box::pin(
+            async move { self.run_checks(case, context).await.unwrap_or_else(|failed| *failed) },
+        )
     }
 }
 
@@ -51,15 +53,18 @@ impl CommandJudge {
         case: &Case,
         context: &CallContext,
     ) -> Result<Verdict, Box<Verdict>> {
-        let abstained = |what: &str| Box::new(Verdict::abstained(format!("the case has no {what}")));
+        let abstained =
+            |what: &str| Box::new(Verdict::abstained(format!("the case has no {what}")));
         let Some(output) = case.output.clone() else { return Err(abstained("output")) };
         let wants_input = self.checks.iter().any(|check| check.spec.stdin == Stdin::Input)
             || self.mentions("{input_file}");
         if wants_input && case.input.is_none() {
             return Err(abstained("input"));
         }
-        let wanted =
-            Wanted { expected: self.mentions("{expected_file}"), case: self.mentions("{case_file}") };
+        let wanted = Wanted {
+            expected: self.mentions("{expected_file}"),
+            case: self.mentions("{case_file}"),
+        };
         if wanted.expected && case.expected.is_none() {
             return Err(abstained("expected answer"));
         }
@@ -224,9 +229,8 @@ impl CommandJudge {
         let score = Score::share(tally.passed_weight, whole)
             .map_err(|error| Box::new(Verdict::failed(Status::Internal, error.to_string())))?;
         let passed = tally.criteria.iter().filter(|c| c.passed == Some(true)).count();
-        let mut verdict = Verdict::ok(score)
-            .note("checks", self.checks.len())
-            .note("checks_passed", passed);
+        let mut verdict =
+            Verdict::ok(score).note("checks", self.checks.len()).note("checks_passed", passed);
         if tally.not_run > 0 {
             verdict = verdict.note("checks_not_run", tally.not_run);
         }

@@ -9,6 +9,7 @@ mod folder;
 mod judge;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::path::{Path, PathBuf};
@@ -84,7 +85,9 @@ pub struct CheckSpec {
 }
 
 /// What a check reads on its standard input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdin {
     /// The output under judgement.
@@ -158,9 +161,11 @@ impl CommandSpec {
         let files = self.files.as_deref().map(|folder| read_folder(folder, context)).transpose()?;
         let mut checks: Vec<Check> = Vec::new();
         for (i, spec) in self.checks.iter().enumerate() {
-            let check = spec.build(&format!("checks[{i}]"), context, files.as_ref().map(|f| &*f.0))?;
+            let check =
+                spec.build(&format!("checks[{i}]"), context, files.as_ref().map(|f| &*f.0))?;
             if checks.iter().any(|other| other.name == check.name) {
-                let reason = format!("`{}` names two checks: give each a `name` of its own", check.name);
+                let reason =
+                    format!("`{}` names two checks: give each a `name` of its own", check.name);
                 return Err(BuildError::invalid(format!("checks[{i}].name"), reason));
             }
             checks.push(check);
@@ -257,7 +262,11 @@ impl CheckSpec {
         };
         let cwd = self.cwd.as_deref().map(|cwd| {
             let path = context.resolve(cwd);
-            path.canonicalize().map_err(|source| BuildError::File { field: at("cwd"), path, source })
+            path.canonicalize().map_err(|source| BuildError::File {
+                field: at("cwd"),
+                path,
+                source,
+            })
         });
         let folders: Vec<&Path> = files.into_iter().collect();
         let program = find_program(first, &at("argv[0]"), context, &folders)?;

@@ -99,7 +99,13 @@ async fn placeholders_stand_for_files_and_their_text_is_never_evaluated() {
     // In a file, since placeholders in an argument are replaced wherever they stand.
     std::fs::write(folder.path().join("check.sh"), script).unwrap();
     let argv = json!([
-        "sh", "check.sh", "{output_file}", "{input_file}", "{expected_file}", "{case_file}", "{id}"
+        "sh",
+        "check.sh",
+        "{output_file}",
+        "{input_file}",
+        "{expected_file}",
+        "{case_file}",
+        "{id}"
     ]);
     let verdict = judge_in(folder.path(), json!({"checks": [{"argv": argv}]}), &case).await;
     assert_eq!(verdict.score.map(|s| s.get()), Some(1.0), "{verdict:?}");
@@ -109,7 +115,10 @@ async fn placeholders_stand_for_files_and_their_text_is_never_evaluated() {
 #[test]
 fn placeholders_are_replaced_in_one_pass() {
     let values = [("{id}", "{output_file}".to_owned()), ("{output_file}", "/o".to_owned())];
-    assert_eq!(fill("--x={id}:{output_file}:{{print}}{", &values), "--x={output_file}:/o:{{print}}{");
+    assert_eq!(
+        fill("--x={id}:{output_file}:{{print}}{", &values),
+        "--x={output_file}:/o:{{print}}{"
+    );
 }
 
 #[tokio::test]
@@ -147,7 +156,8 @@ async fn standard_input_is_what_the_check_asks_for() {
         let verdict = judge(spec, "out").await;
         assert_eq!(verdict.score.unwrap().get(), 1.0, "{stdin}: {:?}", verdict.feedback);
     }
-    let spec = json!({"checks": [{"argv": sh("grep -q '\"input\":\"the task\"'"), "stdin": "case"}]});
+    let spec =
+        json!({"checks": [{"argv": sh("grep -q '\"input\":\"the task\"'"), "stdin": "case"}]});
     assert_eq!(judge(spec, "out").await.score.unwrap().get(), 1.0);
 }
 
@@ -158,7 +168,11 @@ async fn a_template_is_copied_for_each_case_and_the_output_put_into_it() {
     let template = folder.path().join("template");
     std::fs::create_dir_all(template.join("src")).unwrap();
     std::fs::write(template.join("src/answer.sh"), "stub").unwrap();
-    std::fs::write(template.join("test.sh"), "#!/bin/sh\n. ./src/answer.sh\ntest $X = 1 && touch left\n").unwrap();
+    std::fs::write(
+        template.join("test.sh"),
+        "#!/bin/sh\n. ./src/answer.sh\ntest $X = 1 && touch left\n",
+    )
+    .unwrap();
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(template.join("test.sh"), mode).unwrap();
     let spec = json!({
@@ -264,13 +278,21 @@ fn a_configuration_that_can_not_work_is_refused_by_key() {
     for (spec, key, said) in [
         (json!({"checks": []}), "checks", "at least one"),
         (json!({"checks": [{"argv": []}]}), "checks[0].argv", "empty list"),
-        (json!({"checks": [{"argv": ["sh"]}, {"argv": ["nowhere-to-find"]}]}), "checks[1].argv[0]", "PATH"),
+        (
+            json!({"checks": [{"argv": ["sh"]}, {"argv": ["nowhere-to-find"]}]}),
+            "checks[1].argv[0]",
+            "PATH",
+        ),
         (json!({"checks": [{"argv": ["./x.sh"]}]}), "checks[0].argv[0]", "x.sh"),
         (json!({"checks": [{"argv": ["sh"], "weight": 0}]}), "checks[0].weight", "above 0"),
         (json!({"checks": [{"argv": ["sh"], "weight": -1}]}), "checks[0].weight", "above 0"),
         (json!({"checks": [{"argv": ["sh"], "timeout": 0}]}), "checks[0].timeout", "more than 0"),
         (json!({"checks": [{"argv": ["sh"]}, {"argv": ["sh"]}]}), "checks[1].name", "two checks"),
-        (json!({"checks": [{"argv": ["sh", "{output_fil}"]}]}), "checks[0].argv[1]", "{output_file}"),
+        (
+            json!({"checks": [{"argv": ["sh", "{output_fil}"]}]}),
+            "checks[0].argv[1]",
+            "{output_file}",
+        ),
         (json!({"checks": [{"argv": ["{output_file}"]}]}), "checks[0].argv[0]", "python3"),
         (json!({"checks": [{"argv": ["sh"]}], "output_name": "../x"}), "output_name", "file name"),
         (json!({"checks": [{"argv": ["sh"]}], "output_name": "/x"}), "output_name", "file name"),
@@ -278,7 +300,10 @@ fn a_configuration_that_can_not_work_is_refused_by_key() {
         (json!({"checks": [{"argv": ["sh"], "cwd": "none"}]}), "checks[0].cwd", "none"),
     ] {
         let message = build_in(folder.path(), spec.clone()).unwrap_err().to_string();
-        assert!(message.contains(&format!("`{key}`")) && message.contains(said), "{spec}: {message}");
+        assert!(
+            message.contains(&format!("`{key}`")) && message.contains(said),
+            "{spec}: {message}"
+        );
     }
     assert!(build_in(folder.path(), json!({"checks": [{"argv": ["awk", "{print}"]}]})).is_ok());
     let unknown = json!({"checks": [{"argv": ["sh"], "requird": true}]});

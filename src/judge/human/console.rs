@@ -50,9 +50,8 @@ impl Console {
             for request in requests {
                 let mut line = Vec::new();
                 let read = reader.read_until(b'\n', &mut line);
-                let line = read.map(|count| {
-                    (count > 0).then(|| String::from_utf8_lossy(&line).into_owned())
-                });
+                let line = read
+                    .map(|count| (count > 0).then(|| String::from_utf8_lossy(&line).into_owned()));
                 let _ = request.send(line);
             }
         });

@@ -133,7 +133,10 @@ impl HumanSpec {
         let questions = if self.criteria.is_empty() {
             vec![Question {
                 name: None,
-                text: self.question.clone().unwrap_or_else(|| "How good is this output?".to_owned()),
+                text: self
+                    .question
+                    .clone()
+                    .unwrap_or_else(|| "How good is this output?".to_owned()),
                 scale: self.scale,
                 anchors: anchors(&self.anchors, self.scale, "anchors")?,
                 weight: 1.0,
@@ -141,7 +144,7 @@ impl HumanSpec {
                 required: false,
             }]
         } else {
-            self.from_criteria()?
+            self.criteria_questions()?
         };
         let identity = serde_json::to_value(self).unwrap_or_default();
         Ok(Arc::new(HumanJudge {
@@ -152,9 +155,10 @@ impl HumanSpec {
         }))
     }
 
-    fn from_criteria(&self) -> Result<Vec<Question>, BuildError> {
+    fn criteria_questions(&self) -> Result<Vec<Question>, BuildError> {
         if self.question.is_some() {
-            let reason = "stands beside `criteria`, each of which is a question: expected one of the two";
+            let reason =
+                "stands beside `criteria`, each of which is a question: expected one of the two";
             return Err(BuildError::invalid("question", reason));
         }
         if !self.anchors.is_empty() {
@@ -176,7 +180,8 @@ impl HumanSpec {
                 return Err(BuildError::invalid(at("weight"), reason));
             }
             if criterion.required && criterion.pass.is_none() {
-                let reason = "a required criterion needs `pass`, the answer from which on it is met";
+                let reason =
+                    "a required criterion needs `pass`, the answer from which on it is met";
                 return Err(BuildError::invalid(at("required"), reason));
             }
             let scale = criterion.scale.unwrap_or(self.scale);

@@ -96,9 +96,7 @@ fn wrap(text: &str, width: usize) -> String {
 /// wrapping.
 fn columns(text: &str) -> usize {
     let wide = |c: char| matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..='\u{1faff}' | '\u{20000}'..='\u{3fffd}');
-    text.graphemes(true)
-        .map(|cluster| if cluster.chars().any(wide) { 2 } else { 1 })
-        .sum()
+    text.graphemes(true).map(|cluster| if cluster.chars().any(wide) { 2 } else { 1 }).sum()
 }
 
 #[cfg(test)]

@@ -120,7 +120,13 @@ async fn one_person_has_one_question_at_a_time() {
         })
         .collect();
     // The prompt has no line end of its own, so the next case's page follows on its line.
-    assert_eq!(order, ["case", "comment", "case", "comment", "case", "comment", "case", "comment", "case", "comment"]);
+    assert_eq!(
+        order,
+        [
+            "case", "comment", "case", "comment", "case", "comment", "case", "comment", "case",
+            "comment"
+        ]
+    );
 }
 
 /// A person who never types.

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Expectation, Seen, SizeRange, TextRules, resolve};
+use super::text::TextRules;
+use super::{Expectation, Seen, SizeRange};
 use crate::case::Case;
 use crate::judge::{BuildContext, BuildError};
 
@@ -101,19 +102,26 @@ impl FileTarget {
         if let Some(SizeRange { min, max }) = self.size {
             let size = data.len();
             if min.is_some_and(|min| size < min) {
-                return Seen::Unmet(format!("has {size} bytes, expected at least {}", min.unwrap_or(0)));
+                return Seen::Unmet(format!(
+                    "has {size} bytes, expected at least {}",
+                    min.unwrap_or(0)
+                ));
             }
             if let Some(max) = max.filter(|max| size > *max) {
                 return Seen::Unmet(format!("has {size} bytes, expected at most {max}"));
             }
         }
-        if !reads { Seen::Met } else { self.look_inside(path, data.len()).unwrap_or_else(|error| {
-            if is_absent(&error) {
-                Seen::Unmet("does not exist".to_owned())
-            } else {
-                Seen::Unable(error.to_string())
-            }
-        }) }
+        if !reads {
+            Seen::Met
+        } else {
+            self.look_inside(path, data.len()).unwrap_or_else(|error| {
+                if is_absent(&error) {
+                    Seen::Unmet("does not exist".to_owned())
+                } else {
+                    Seen::Unable(error.to_string())
+                }
+            })
+        }
     }
 
     fn look_inside(&self, path: &Path, size: u64) -> io::Result<Seen> {
@@ -139,6 +147,17 @@ impl FileTarget {
         }
         Ok(self.rules.look(&std::fs::read(path)?))
     }
+}
+
+/// The path of a target for one case.
+fn resolve(base: &Path, path: &str, id: &str) -> Result<PathBuf, String> {
+    if !path.contains("{id}") {
+        return Ok(base.join(path));
+    }
+    if id.is_empty() || id == "." || id == ".." || id.contains(['/', '\\', '\0']) {
+        return Err(format!("the id `{id}` can't be a part of a file's name"));
+    }
+    Ok(base.join(path.replace("{id}", id)))
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -8,7 +8,8 @@ use reqwest::{Method, Url};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Seen, TextRules};
+use super::Seen;
+use super::text::TextRules;
 use crate::case::Case;
 use crate::judge::http::{root_cause, shown};
 

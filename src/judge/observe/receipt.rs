@@ -130,7 +130,8 @@ impl Receipt {
         match write() {
             Ok(()) => verdict.note("receipt", "written"),
             Err(error) => {
-                let detail = format!("failed to write the receipt `{}`: {error}", self.path.display());
+                let detail =
+                    format!("failed to write the receipt `{}`: {error}", self.path.display());
                 Verdict::failed(Status::ProviderError, detail)
             }
         }

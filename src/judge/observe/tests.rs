@@ -9,7 +9,10 @@ use axum::routing::{get, post};
 use serde_json::json;
 
 use super::*;
-use crate::provider::Client;
+use crate::case::Case;
+use crate::provider::{CallContext, Client};
+use crate::score::Score;
+use crate::verdict::{Status, Verdict};
 
 fn build_in(folder: &Path, spec: Value) -> Result<BoxedJudge, String> {
     let spec: ObserveSpec = crate::config::from_value(spec).map_err(|e| e.to_string())?;
@@ -50,7 +53,8 @@ fn met(verdict: &Verdict) -> bool {
 async fn files_are_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f.json"), "{\"a\": {\"b\": 1.0, \"c\": \"好\"}}").unwrap();
-    let blake3 = blake3::hash(b"{\"a\": {\"b\": 1.0, \"c\": \"\xe5\xa5\xbd\"}}").to_hex().to_string();
+    let blake3 =
+        blake3::hash(b"{\"a\": {\"b\": 1.0, \"c\": \"\xe5\xa5\xbd\"}}").to_hex().to_string();
     for (expect, expected) in [
         (json!({"file": "f.json"}), true),
         (json!({"file": "none"}), false),
@@ -82,17 +86,26 @@ async fn files_are_looked_at() {
 async fn urls_are_looked_at() {
     let router = Router::new()
         .route("/ok", get(|| async { "{\"status\": \"up\"}" }))
-        .route("/slow", get(|| async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            "late"
-        }))
-        .route("/case/{id}", get(|axum::extract::Path(id): axum::extract::Path<String>| async move { id }))
+        .route(
+            "/slow",
+            get(|| async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                "late"
+            }),
+        )
+        .route(
+            "/case/{id}",
+            get(|axum::extract::Path(id): axum::extract::Path<String>| async move { id }),
+        )
         .route("/moved", get(|| async { axum::response::Redirect::permanent("/ok") }));
     let url = serve(router).await;
     let at = |path: &str| format!("{url}{path}");
     for (expect, expected) in [
         (json!({"url": at("/ok")}), true),
-        (json!({"url": at("/ok"), "status": 200, "contains": "up", "json": {"/status": "up"}}), true),
+        (
+            json!({"url": at("/ok"), "status": 200, "contains": "up", "json": {"/status": "up"}}),
+            true,
+        ),
         (json!({"url": at("/ok"), "json": {"/status": "down"}}), false),
         (json!({"url": at("/none")}), false),
         (json!({"url": at("/none"), "status": 404}), true),
@@ -105,7 +118,10 @@ async fn urls_are_looked_at() {
         let verdict = look(expect.clone()).await;
         assert_eq!(met(&verdict), expected, "{expect}: {:?}", verdict.feedback);
     }
-    let judge = build_in(&std::env::temp_dir(), json!({"expect": [{"url": at("/case/{id}"), "contains": "a/b ?"}]}));
+    let judge = build_in(
+        &std::env::temp_dir(),
+        json!({"expect": [{"url": at("/case/{id}"), "contains": "a/b ?"}]}),
+    );
     let case = Case { id: "a/b ?".into(), ..Case::default() };
     assert!(met(&judge.unwrap().judge(&case, &context()).await));
 }
@@ -149,7 +165,10 @@ async fn expectations_are_weighted_criteria() {
     let judge = build_in(folder.path(), spec).unwrap();
     let verdict = judge.judge(&Case::new("t", "o"), &context()).await;
     assert_eq!(verdict.score.unwrap().get(), 0.75);
-    assert_eq!((verdict.criteria[0].name.as_str(), verdict.criteria[0].passed), ("there", Some(true)));
+    assert_eq!(
+        (verdict.criteria[0].name.as_str(), verdict.criteria[0].passed),
+        ("there", Some(true))
+    );
     assert_eq!((verdict.criteria[1].passed, verdict.criteria[1].required), (Some(false), true));
     assert_eq!(verdict.feedback, ["`b` does not exist"]);
 }
@@ -158,7 +177,8 @@ async fn expectations_are_weighted_criteria() {
 async fn what_comes_true_in_time_is_met() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("late");
-    let spec = |within: &str| json!({"within": within, "every": "20ms", "expect": [{"file": "late"}]});
+    let spec =
+        |within: &str| json!({"within": within, "every": "20ms", "expect": [{"file": "late"}]});
     let case = Case::new("t", "o");
     let early = build_in(folder.path(), spec("100ms")).unwrap().judge(&case, &context()).await;
     assert!(!met(&early));
@@ -192,10 +212,13 @@ async fn a_cancelled_observation_is_cancelled() {
 async fn side_effects_happen_once_for_each_case() {
     let hits = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&hits);
-    let router = Router::new().route("/", post(move || async move {
-        counter.fetch_add(1, Ordering::SeqCst);
-        "done"
-    }));
+    let router = Router::new().route(
+        "/",
+        post(move || async move {
+            counter.fetch_add(1, Ordering::SeqCst);
+            "done"
+        }),
+    );
     let url = serve(router).await;
     let folder = tempfile::tempdir().unwrap();
     let spec = json!({"side_effects": true, "within": "1s", "every": "20ms", "expect": [
@@ -227,7 +250,8 @@ async fn an_observation_that_never_ended_is_not_done_again() {
     let judge = build_in(folder.path(), spec).unwrap();
     let case = Case::new("t", "o");
     let context = context();
-    let dropped = tokio::time::timeout(Duration::from_millis(100), judge.judge(&case, &context)).await;
+    let dropped =
+        tokio::time::timeout(Duration::from_millis(100), judge.judge(&case, &context)).await;
     assert!(dropped.is_err());
     let verdict = judge.judge(&case, &context).await;
     assert_eq!((verdict.status, verdict.score), (Status::ProviderError, None));

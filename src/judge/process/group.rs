@@ -67,9 +67,9 @@ impl Group {
         // Waiting also reaps the leader, which would else keep its group alive as a zombie.
         let leader_runs = matches!(child.try_wait(), Ok(None));
         leader_runs
-            || self.leader.is_some_and(|leader| {
-                rustix::process::test_kill_process_group(leader).is_ok()
-            })
+            || self
+                .leader
+                .is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
     }
 
     #[cfg(not(unix))]

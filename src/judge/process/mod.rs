@@ -19,8 +19,9 @@ pub use sandbox::{Home, Isolation, SandboxSpec};
 
 pub(crate) use capture::{Capture, drain};
 pub(crate) use program::{file_identity, find_program, folder_identity};
-pub(crate) use run::{is_inside, Ending, Finished, Launch, Running, SpawnError, Until, run, spawn};
+pub(crate) use run::{Ending, Finished, Launch, Running, SpawnError, Until, is_inside, run, spawn};
 pub(crate) use sandbox::Sandbox;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;

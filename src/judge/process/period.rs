@@ -24,9 +24,9 @@ impl Period {
     }
 
     fn from_seconds(seconds: f64) -> Result<Self, String> {
-        Duration::try_from_secs_f64(seconds)
-            .map(Self)
-            .map_err(|_| format!("`{seconds}` is not a length of time: expected seconds, 0 or more"))
+        Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| {
+            format!("`{seconds}` is not a length of time: expected seconds, 0 or more")
+        })
     }
 }
 
@@ -42,7 +42,9 @@ impl std::str::FromStr for Period {
             .and_then(|signed| Duration::try_from(signed).ok())
             .map(Self)
             .ok_or_else(|| {
-                format!("`{text}` is not a length of time: expected such as `500ms`, `30s` or `1m 30s`")
+                format!(
+                    "`{text}` is not a length of time: expected such as `500ms`, `30s` or `1m 30s`"
+                )
             })
     }
 }

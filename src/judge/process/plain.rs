@@ -97,7 +97,8 @@ fn skip_string(rest: &mut Rest<'_>) {
 /// most the last `chars` characters.
 pub(crate) fn tail(text: &str, lines: usize, chars: usize) -> String {
     let plain = strip(text);
-    let kept: Vec<&str> = plain.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let kept: Vec<&str> =
+        plain.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let shown = kept[kept.len().saturating_sub(lines)..].join("\n");
     let over = shown.chars().count().saturating_sub(chars);
     if over == 0 { shown } else { format!("... {}", shown.chars().skip(over).collect::<String>()) }

@@ -83,7 +83,9 @@ impl Ending {
             Self::Exited(_) | Self::Crashed(_) => None,
             Self::KilledFromOutside(signal) => Some((
                 Status::ProviderError,
-                format!("was killed from outside by signal {signal}; if it was 9, look for an out-of-memory kill"),
+                format!(
+                    "was killed from outside by signal {signal}; if it was 9, look for an out-of-memory kill"
+                ),
             )),
             Self::Limit("cpu_seconds") => {
                 Some((Status::Timeout, "reached the limit `cpu_seconds`".to_owned()))
@@ -228,14 +230,15 @@ async fn start(launch: &Launch, isolation: Option<String>) -> Result<Running, Sp
             other => break other,
         }
     };
-    let child = child.map_err(|source| SpawnError::Start { program: launch.program.clone(), source })?;
+    let child =
+        child.map_err(|source| SpawnError::Start { program: launch.program.clone(), source })?;
     let running = Running { group: Group::new(&child, mark), child, isolation };
     #[cfg(target_os = "linux")]
     if let Some(leader) = running.group.leader() {
-        launch.sandbox.limit(leader).map_err(|source| SpawnError::Limit {
-            program: launch.program.clone(),
-            source,
-        })?;
+        launch
+            .sandbox
+            .limit(leader)
+            .map_err(|source| SpawnError::Limit { program: launch.program.clone(), source })?;
     }
     Ok(running)
 }
@@ -247,7 +250,8 @@ pub(crate) async fn run(
     until: Until<'_>,
 ) -> Result<Finished, SpawnError> {
     let mut running = spawn(launch).await?;
-    let own = until.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
+    let own =
+        until.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
     let (stop, at_stop) = match own {
         Some((at, timeout)) if at < until.context.deadline => (at, Ending::TimedOut(timeout)),
         _ => (until.context.deadline, Ending::Deadline),

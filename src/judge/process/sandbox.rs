@@ -52,7 +52,9 @@ pub struct SandboxSpec {
 }
 
 /// Whose home and temporary folder a program sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Home {
     /// The user's own.
@@ -63,7 +65,9 @@ pub enum Home {
 }
 
 /// Which walls stand around a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// None.
@@ -190,9 +194,8 @@ impl Sandbox {
     /// The child's whole environment; `private` is its home where it has one of its own.
     pub(crate) fn environment(&self, private: &Path) -> BTreeMap<OsString, OsString> {
         let allowed = ALWAYS.iter().copied().chain(self.spec.env.iter().map(String::as_str));
-        let mut environment: BTreeMap<OsString, OsString> = allowed
-            .filter_map(|name| Some((name.into(), std::env::var_os(name)?)))
-            .collect();
+        let mut environment: BTreeMap<OsString, OsString> =
+            allowed.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
         if self.private_home() {
             for name in ["HOME", "TMPDIR"] {
                 environment.insert(name.into(), private.into());

@@ -112,7 +112,11 @@ async fn a_child_that_leaves_the_group_is_found_by_its_mark() {
 #[tokio::test]
 async fn dropping_the_future_kills_the_group() {
     let folder = tempfile::tempdir().unwrap();
-    let launch = launch("sleep 300 & echo $! > child; echo $$ > leader; wait", &SandboxSpec::default(), folder.path());
+    let launch = launch(
+        "sleep 300 & echo $! > child; echo $$ > leader; wait",
+        &SandboxSpec::default(),
+        folder.path(),
+    );
     let context = context();
     let until = Until { context: &context, timeout: None };
     let waited = tokio::time::timeout(Duration::from_millis(500), run(&launch, b"", until)).await;
@@ -196,7 +200,8 @@ async fn only_allowed_variables_are_passed_on() {
         home: Home::Private,
         ..SandboxSpec::default()
     };
-    let open = sh_with("env; echo at=$HOME=$TMPDIR=$(pwd -P)", &spec, Duration::from_secs(10)).await;
+    let open =
+        sh_with("env; echo at=$HOME=$TMPDIR=$(pwd -P)", &spec, Duration::from_secs(10)).await;
     let open = open.stdout.text();
     assert!(open.contains(&format!("CARGO_MANIFEST_DIR={secret}")), "{open}");
     assert!(open.contains("LANG=C.UTF-8") && !open.contains("NOT_SET"), "{open}");
@@ -251,7 +256,8 @@ mod walls {
         let spec = SandboxSpec { isolation, ..SandboxSpec::default() };
         let private = folder.join("private");
         std::fs::create_dir_all(&private).unwrap();
-        let launch = Launch { directory: private.clone(), private, ..launch(script, &spec, folder) };
+        let launch =
+            Launch { directory: private.clone(), private, ..launch(script, &spec, folder) };
         let context = context();
         match run(&launch, b"", Until { context: &context, timeout: None }).await {
             Ok(finished) => Some(finished),
@@ -303,7 +309,8 @@ mod walls {
             eprintln!("SKIPPED: no bash, which alone opens TCP connections by itself");
             return;
         };
-        let script = format!("{bash} -c 'exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected'; exit 0");
+        let script =
+            format!("{bash} -c 'exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected'; exit 0");
         let Some(open) = walled(&script, Isolation::Files, folder.path()).await else { return };
         assert_eq!(open.stdout.text(), "connected\n", "{}", open.stderr.text());
         let isolation = Isolation::FilesAndNetwork;
@@ -320,7 +327,10 @@ fn settings_that_make_no_sense_are_refused_by_key() {
     for (spec, expected) in [
         (SandboxSpec { env: vec!["A=B".into()], ..default() }, "`sandbox.env`"),
         (SandboxSpec { env: vec![String::new()], ..default() }, "`sandbox.env`"),
-        (SandboxSpec { set_env: [("A".into(), "\0".into())].into(), ..default() }, "`sandbox.set_env`"),
+        (
+            SandboxSpec { set_env: [("A".into(), "\0".into())].into(), ..default() },
+            "`sandbox.set_env`",
+        ),
         (SandboxSpec { memory_mb: Some(0), ..default() }, "`sandbox.memory_mb`"),
         (SandboxSpec { output_kb: Some(1 << 40), ..default() }, "`sandbox.output_kb`"),
         (SandboxSpec { read: vec!["/usr".into()], ..default() }, "`sandbox.read`"),
@@ -350,7 +360,8 @@ fn a_program_that_is_not_there_is_named_with_where_it_was_looked_for() {
     std::fs::write(folder.path().join("tool"), "#!/bin/sh\n").unwrap();
     assert!(find("./tool").unwrap_err().contains("not executable"));
     use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder.path().join("tool"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(folder.path().join("tool"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
     assert!(find("./tool").is_ok());
     assert!(find("").is_err());
 }

@@ -20,8 +20,18 @@ mod linux {
     /// What programs need to start and run. `/proc` is not among them: it shows other
     /// processes' environments, and with them their keys.
     const SYSTEM: [&str; 12] = [
-        "/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix/store", "/opt", "/sbin", "/usr",
-        "/dev/urandom", "/dev/random", "/dev/zero",
+        "/bin",
+        "/etc",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/nix/store",
+        "/opt",
+        "/sbin",
+        "/usr",
+        "/dev/urandom",
+        "/dev/random",
+        "/dev/zero",
     ];
 
     /// Restricts the calling thread for good, and says what the kernel enforces.

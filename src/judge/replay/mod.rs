@@ -162,7 +162,9 @@ impl ReplaySpec {
             let reason = "stands beside `criterion`: expected one of the two";
             return Err(BuildError::invalid("criteria", reason));
         }
-        if let Some(i) = (1..self.criteria.len()).find(|i| self.criteria[..*i].contains(&self.criteria[*i])) {
+        if let Some(i) =
+            (1..self.criteria.len()).find(|i| self.criteria[..*i].contains(&self.criteria[*i]))
+        {
             let reason = format!("`{}` is there twice", self.criteria[i]);
             return Err(BuildError::invalid(format!("criteria[{i}]"), reason));
         }
@@ -227,7 +229,9 @@ impl ReplayJudge {
             let of_slot: Vec<Entry> =
                 entries.iter().filter(|entry| usize::from(entry.slot) == slot).copied().collect();
             if of_slot.is_empty() {
-                return Verdict::abstained(format!("no recorded verdict on the criterion `{name}`"));
+                return Verdict::abstained(format!(
+                    "no recorded verdict on the criterion `{name}`"
+                ));
             }
             let mut part = self.one(&of_slot);
             if part.status != Status::Ok {

@@ -363,7 +363,8 @@ impl Reader {
             }
             let same = (a.key, a.sample, a.slot) == (b.key, b.sample, b.slot);
             if same && spec.orders.is_none() {
-                let reason = "pairs are recorded in both orders: set `orders` to `combine`, `ab` or `ba`";
+                let reason =
+                    "pairs are recorded in both orders: set `orders` to `combine`, `ab` or `ba`";
                 return Err(("orders", reason.to_owned()));
             }
         }

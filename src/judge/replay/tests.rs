@@ -74,7 +74,8 @@ fn several_criteria_have_a_mean_and_a_missing_one_is_no_score() {
     let judge = csv(LONG, spec);
     let a = ask(&judge, "a");
     assert_eq!(score(&a), 0.5);
-    let names: Vec<_> = a.criteria.iter().map(|c| (c.name.as_str(), c.score.unwrap().get())).collect();
+    let names: Vec<_> =
+        a.criteria.iter().map(|c| (c.name.as_str(), c.score.unwrap().get())).collect();
     assert_eq!(names, [("tone", 0.25), ("overall", 0.75)]);
     let b = ask(&judge, "b, 好");
     assert_eq!(b.status, Status::Unparseable, "recorded without a score");
@@ -85,7 +86,8 @@ fn several_criteria_have_a_mean_and_a_missing_one_is_no_score() {
 #[test]
 fn the_seats_own_name_is_the_default() {
     let spec: ReplaySpec =
-        crate::config::from_value(json!({"file": "r.csv", "criterion": "overall", "scale": "1-5"})).unwrap();
+        crate::config::from_value(json!({"file": "r.csv", "criterion": "overall", "scale": "1-5"}))
+            .unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("r.csv"), LONG).unwrap();
     let judge = build_in(folder.path(), &spec.clone().with_default_judge("local")).unwrap();
@@ -173,7 +175,10 @@ fn exported_verdicts_are_replayed_with_what_they_took() {
     assert_eq!(ask_sample(&judge, "a", 1).usage.calls, 1);
     assert_eq!(ask_sample(&judge, "a", 2).status, Status::Abstained);
     let refused = ask(&judge, "b");
-    assert_eq!((refused.status, refused.detail.as_deref()), (Status::Refused, Some("content filter")));
+    assert_eq!(
+        (refused.status, refused.detail.as_deref()),
+        (Status::Refused, Some("content filter"))
+    );
     assert_eq!(ask_sample(&judge, "b", 1).status, Status::Abstained);
 }
 
@@ -235,12 +240,16 @@ fn a_row_that_makes_no_sense_is_refused_with_its_line() {
         ("{\"id\":\"a\",\"score\":NaN}", "not a JSON object"),
         ("{\"id\":\"a\",\"score\":1,\"feedback\":3}", "`feedback`"),
     ] {
-        let message = try_replay("r.jsonl", format!("\n{text}\n").as_bytes(), json!({})).unwrap_err();
+        let message =
+            try_replay("r.jsonl", format!("\n{text}\n").as_bytes(), json!({})).unwrap_err();
         assert!(message.contains("line 2") && message.contains(said), "{text}: {message}");
     }
     let message = try_replay("r.txt", b"a", json!({})).unwrap_err();
     assert!(message.contains(".jsonl"), "{message}");
-    let missing = ReplaySpec { file: "none.csv".into(), ..serde_json::from_value(json!({"file": ""})).unwrap() };
+    let missing = ReplaySpec {
+        file: "none.csv".into(),
+        ..serde_json::from_value(json!({"file": ""})).unwrap()
+    };
     assert!(build_in(Path::new("/"), &missing).unwrap_err().contains("none.csv"));
 }
 

@@ -172,11 +172,14 @@ impl AnswerForm {
         })?;
         match &answer.id {
             Some(id) if *id != case.id => {
-                let why = format!("the answer is for `{}`, expected `{}`", plain::head(id, 80), case.id);
+                let why =
+                    format!("the answer is for `{}`, expected `{}`", plain::head(id, 80), case.id);
                 return Err((Status::ProviderError, why));
             }
             None if self.echo_id => {
-                return Err(unparseable("the answer has no `id`, which `echo_id` asks for".to_owned()));
+                return Err(unparseable(
+                    "the answer has no `id`, which `echo_id` asks for".to_owned(),
+                ));
             }
             _ => {}
         }

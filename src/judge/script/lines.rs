@@ -46,7 +46,9 @@ struct Worker {
 enum Reply {
     Line(Vec<u8>),
     /// It closed its output before a whole line.
-    Ended { partial: bool },
+    Ended {
+        partial: bool,
+    },
     TooLong,
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod answer;
 mod lines;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::ffi::OsString;
@@ -60,7 +61,9 @@ pub struct ScriptSpec {
 }
 
 /// How long a script lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// One process a case.

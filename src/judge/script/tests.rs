@@ -56,7 +56,11 @@ async fn a_case_goes_in_and_an_answer_comes_out() {
 #[tokio::test]
 async fn a_script_that_fails_gives_its_last_words() {
     for (script, status, said) in [
-        ("echo '{\"score\":1}'; echo broken pipe >&2; exit 3", Status::ProviderError, "broken pipe"),
+        (
+            "echo '{\"score\":1}'; echo broken pipe >&2; exit 3",
+            Status::ProviderError,
+            "broken pipe",
+        ),
         ("echo '{\"score\":1}'; kill -SEGV $$", Status::ProviderError, "signal 11"),
         ("echo starting up; echo '{\"score\":1}'", Status::Unparseable, "starting up"),
         ("exit 0", Status::Unparseable, "empty"),
@@ -87,7 +91,8 @@ async fn one_worker_answers_many_cases_in_order() {
     let ids: Vec<Case> = (0..50).map(|i| case(&format!("case-{i}"))).collect();
     let verdicts = futures::future::join_all(ids.iter().map(|c| judge.judge(c, &context))).await;
     assert!(verdicts.iter().all(|v| v.status == Status::Ok), "{verdicts:?}");
-    let processes: std::collections::BTreeSet<_> = verdicts.iter().map(|v| &v.feedback[0]).collect();
+    let processes: std::collections::BTreeSet<_> =
+        verdicts.iter().map(|v| &v.feedback[0]).collect();
     assert_eq!(processes.len(), 1);
 }
 
@@ -100,7 +105,8 @@ async fn workers_run_at_once_and_no_more_than_asked_for() {
     let start = Instant::now();
     let verdicts = futures::future::join_all(cases.iter().map(|c| judge.judge(c, &context))).await;
     assert!(verdicts.iter().all(|v| v.status == Status::Ok), "{verdicts:?}");
-    let processes: std::collections::BTreeSet<_> = verdicts.iter().map(|v| &v.feedback[0]).collect();
+    let processes: std::collections::BTreeSet<_> =
+        verdicts.iter().map(|v| &v.feedback[0]).collect();
     assert_eq!(processes.len(), 3);
     assert!(start.elapsed() >= Duration::from_millis(590), "two rounds of three");
 }
