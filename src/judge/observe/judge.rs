@@ -45,6 +45,8 @@ impl Judge for ObserveJudge {
 
 impl ObserveJudge {
     async fn bounded(&self, case: &Case, context: &CallContext) -> Verdict {
+        let grace = Duration::from_millis(500);
+        let last = context.deadline.checked_add(grace).unwrap_or(context.deadline);
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
@@ -52,7 +54,7 @@ impl ObserveJudge {
             }
             verdict = self.observe(case, context.deadline) => verdict,
             // Looks end by the deadline on their own; this holds against one that hangs.
-            () = tokio::time::sleep_until(context.deadline + Duration::from_millis(500)) => {
+            () = tokio::time::sleep_until(last) => {
                 Verdict::failed(Status::Timeout, "still observing at the judge's deadline")
             }
         }
@@ -121,11 +123,13 @@ impl ObserveJudge {
                 Target::Port(target) => target.look(deadline).await,
                 Target::File(target) => target.look(case).await,
             };
-            let next = Instant::now() + self.every;
-            if seen == Seen::Met || ready.once || next > until {
-                return (seen, looks);
+            let next = Instant::now().checked_add(self.every).filter(|next| *next <= until);
+            match next {
+                Some(next) if seen != Seen::Met && !ready.once => {
+                    tokio::time::sleep_until(next).await;
+                }
+                _ => return (seen, looks),
             }
-            tokio::time::sleep_until(next).await;
         }
     }
 }

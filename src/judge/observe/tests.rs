@@ -191,6 +191,16 @@ async fn what_comes_true_in_time_is_met() {
 }
 
 #[tokio::test]
+async fn endless_times_are_cut_at_the_deadline() {
+    let spec = json!({"within": 1e15, "every": 1e15, "expect": [
+        {"file": "never"}, {"url": format!("http://127.0.0.1:{}/", closed_port()), "max_latency": 1e15},
+    ]});
+    let folder = tempfile::tempdir().unwrap();
+    let judge = build_in(folder.path(), spec).unwrap();
+    assert!(!met(&judge.judge(&Case::new("t", "o"), &context()).await));
+}
+
+#[tokio::test]
 async fn a_cancelled_observation_is_cancelled() {
     let spec = json!({"within": "60s", "expect": [{"file": "never"}]});
     let folder = tempfile::tempdir().unwrap();

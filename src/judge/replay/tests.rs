@@ -107,7 +107,7 @@ fn a_judge_or_criterion_that_is_not_there_is_refused_with_those_that_are() {
     let message = refused(LONG, json!({"judge": "gpt", "criterion": "tonne"}));
     assert!(message.contains("`tone`"), "{message}");
     let message = refused(LONG, json!({"criterion": "overall"}));
-    assert!(message.contains("set `judge`"), "{message}");
+    assert!(message.contains("`judge`") && message.contains("`local`"), "{message}");
     let message = refused("item_id,score\na,1\n", json!({"criterion": "x"}));
     assert!(message.contains("no column `criterion`"), "{message}");
 }
