@@ -433,3 +433,25 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let wait = date.duration_since(jiff::Timestamp::now());
     Some(Duration::try_from(wait).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(text: &'static str) -> Option<Duration> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+        retry_after(&headers)
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(after("7"), Some(Duration::from_secs(7)));
+        assert_eq!(after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        let far = after("Fri, 31 Dec 2100 23:59:59 GMT").unwrap();
+        assert!(far > Duration::from_secs(365 * 86_400), "{far:?}");
+        for wrong in ["", "soon", "-1", "1.5"] {
+            assert_eq!(after(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod folder;
 mod judge;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::path::{Path, PathBuf};

@@ -144,7 +144,7 @@ impl HumanSpec {
                 required: false,
             }]
         } else {
-            self.from_criteria()?
+            self.criteria_questions()?
         };
         let identity = serde_json::to_value(self).unwrap_or_default();
         Ok(Arc::new(HumanJudge {
@@ -155,7 +155,7 @@ impl HumanSpec {
         }))
     }
 
-    fn from_criteria(&self) -> Result<Vec<Question>, BuildError> {
+    fn criteria_questions(&self) -> Result<Vec<Question>, BuildError> {
         if self.question.is_some() {
             let reason =
                 "stands beside `criteria`, each of which is a question: expected one of the two";

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Expectation, Seen, SizeRange, TextRules, resolve};
+use super::text::TextRules;
+use super::{Expectation, Seen, SizeRange};
 use crate::case::Case;
 use crate::judge::{BuildContext, BuildError};
 
@@ -146,6 +147,17 @@ impl FileTarget {
         }
         Ok(self.rules.look(&std::fs::read(path)?))
     }
+}
+
+/// The path of a target for one case.
+fn resolve(base: &Path, path: &str, id: &str) -> Result<PathBuf, String> {
+    if !path.contains("{id}") {
+        return Ok(base.join(path));
+    }
+    if id.is_empty() || id == "." || id == ".." || id.contains(['/', '\\', '\0']) {
+        return Err(format!("the id `{id}` can't be a part of a file's name"));
+    }
+    Ok(base.join(path.replace("{id}", id)))
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -6,30 +6,27 @@
 //! name that can't be resolved, a file that may not be read) is a failed measurement.
 
 mod file;
+mod judge;
 mod net;
 mod receipt;
+mod text;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, join_all};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use serde_json::Value;
 
 use self::receipt::Receipts;
+use self::text::TextRules;
 use super::http::{parse_headers, parse_url};
 use super::process::Period;
-use super::{BoxedJudge, BuildContext, BuildError, Judge};
-use crate::case::Case;
-use crate::provider::CallContext;
-use crate::score::Score;
-use crate::verdict::{CriterionScore, Fingerprint, Status, Verdict};
+use super::{BoxedJudge, BuildContext, BuildError};
+use crate::verdict::Fingerprint;
 
 /// Configuration of an `observe` judge.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -144,14 +141,6 @@ enum Seen {
     Unmet(String),
     /// We could not look.
     Unable(String),
-}
-
-/// What is said of a text: a response's body or a file's content.
-#[derive(Clone, Debug, Default)]
-struct TextRules {
-    contains: Option<String>,
-    regex: Option<regex::Regex>,
-    json: BTreeMap<String, Value>,
 }
 
 /// What is looked at.
@@ -337,184 +326,4 @@ impl Expectation {
         }
         Ok(TextRules { contains: self.contains.clone(), regex, json: self.json.clone() })
     }
-}
-
-impl TextRules {
-    fn is_empty(&self) -> bool {
-        self.contains.is_none() && self.regex.is_none() && self.json.is_empty()
-    }
-
-    fn look(&self, bytes: &[u8]) -> Seen {
-        let text = String::from_utf8_lossy(bytes);
-        if let Some(wanted) = &self.contains
-            && !text.contains(wanted.as_str())
-        {
-            return Seen::Unmet(format!("does not contain `{wanted}`"));
-        }
-        if let Some(regex) = &self.regex
-            && !regex.is_match(&text)
-        {
-            return Seen::Unmet(format!("does not match `{regex}`"));
-        }
-        if self.json.is_empty() {
-            return Seen::Met;
-        }
-        let value: Value = match serde_json::from_slice(bytes) {
-            Ok(value) => value,
-            Err(error) => return Seen::Unmet(format!("is not JSON: {error}")),
-        };
-        for (pointer, wanted) in &self.json {
-            match value.pointer(pointer) {
-                Some(found) if same(found, wanted) => {}
-                Some(found) => {
-                    let shown = super::process::plain::head(&found.to_string(), 200);
-                    return Seen::Unmet(format!("`{pointer}` is {shown}, expected {wanted}"));
-                }
-                None => return Seen::Unmet(format!("has no `{pointer}`, expected {wanted}")),
-            }
-        }
-        Seen::Met
-    }
-}
-
-/// Equal as JSON, with 1 and 1.0 the same number.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| same(v, w)))
-        }
-        _ => a == b,
-    }
-}
-
-impl Judge for ObserveJudge {
-    fn kind(&self) -> &'static str {
-        "observe"
-    }
-
-    fn fingerprint(&self) -> &Fingerprint {
-        &self.fingerprint
-    }
-
-    fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
-        Box::pin(async move {
-            // Before a receipt is opened, so that a case which was never looked at has none.
-            if context.cancel.is_cancelled() {
-                return Verdict::failed(Status::Cancelled, "stopped before observing");
-            }
-            match &self.receipts {
-                None => self.bounded(case, context).await,
-                Some(receipts) => match receipts.open(case, context.sample) {
-                    Ok(receipt) => {
-                        let verdict = self.bounded(case, context).await;
-                        receipt.keep(verdict)
-                    }
-                    Err(verdict) => *verdict,
-                },
-            }
-        })
-    }
-}
-
-impl ObserveJudge {
-    async fn bounded(&self, case: &Case, context: &CallContext) -> Verdict {
-        tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => {
-                Verdict::failed(Status::Cancelled, "stopped while observing")
-            }
-            verdict = self.observe(case, context.deadline) => verdict,
-            // Looks end by the deadline on their own; this holds against one that hangs.
-            () = tokio::time::sleep_until(context.deadline + Duration::from_millis(500)) => {
-                Verdict::failed(Status::Timeout, "still observing at the judge's deadline")
-            }
-        }
-    }
-
-    async fn observe(&self, case: &Case, deadline: Instant) -> Verdict {
-        let start = Instant::now();
-        let until = start.checked_add(self.within).unwrap_or(deadline).min(deadline);
-        let looks = self.expectations.iter().map(|ready| self.poll(ready, case, until, deadline));
-        let results = join_all(looks).await;
-        let mut attempts = 1;
-        let mut met_weight = 0.0;
-        let mut criteria = Vec::new();
-        let mut feedback = Vec::new();
-        for (ready, (seen, looks)) in self.expectations.iter().zip(results) {
-            attempts = attempts.max(looks);
-            let (passed, said) = match seen {
-                Seen::Met => (true, None),
-                Seen::Unmet(found) => (
-                    false,
-                    Some(super::process::plain::strip(&format!("`{}` {found}", ready.name))),
-                ),
-                Seen::Unable(why) => {
-                    let detail = format!("`{}` can't be observed: {why}", ready.name);
-                    let mut verdict = Verdict::failed(Status::ProviderError, detail);
-                    verdict.attempts = looks;
-                    return verdict;
-                }
-            };
-            if passed {
-                met_weight += ready.weight;
-            }
-            feedback.extend(said.clone());
-            criteria.push(CriterionScore {
-                name: ready.name.clone(),
-                score: Some(if passed { Score::ONE } else { Score::ZERO }),
-                raw: Some(json!(passed)),
-                passed: Some(passed),
-                required: ready.required,
-                feedback: said,
-            });
-        }
-        let whole: f64 = self.expectations.iter().map(|ready| ready.weight).sum();
-        let mut verdict = match Score::share(met_weight, whole) {
-            Ok(score) => Verdict::ok(score),
-            Err(error) => return Verdict::failed(Status::Internal, error.to_string()),
-        };
-        verdict.criteria = criteria;
-        verdict.feedback = feedback;
-        verdict.attempts = attempts;
-        verdict
-    }
-
-    /// Looks until the expectation is met or its time is over; the last look counts.
-    async fn poll(
-        &self,
-        ready: &Ready,
-        case: &Case,
-        until: Instant,
-        deadline: Instant,
-    ) -> (Seen, u32) {
-        let mut looks = 0;
-        loop {
-            looks += 1;
-            let seen = match &ready.target {
-                Target::Url(target) => target.look(&self.client, case, deadline).await,
-                Target::Port(target) => target.look(deadline).await,
-                Target::File(target) => target.look(case).await,
-            };
-            let next = Instant::now() + self.every;
-            if seen == Seen::Met || ready.once || next > until {
-                return (seen, looks);
-            }
-            tokio::time::sleep_until(next).await;
-        }
-    }
-}
-
-/// The path of a target for one case.
-fn resolve(base: &std::path::Path, path: &str, id: &str) -> Result<PathBuf, String> {
-    if !path.contains("{id}") {
-        return Ok(base.join(path));
-    }
-    if id.is_empty() || id == "." || id == ".." || id.contains(['/', '\\', '\0']) {
-        return Err(format!("the id `{id}` can't be a part of a file's name"));
-    }
-    Ok(base.join(path.replace("{id}", id)))
 }

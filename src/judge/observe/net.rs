@@ -8,7 +8,8 @@ use reqwest::{Method, Url};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Seen, TextRules};
+use super::Seen;
+use super::text::TextRules;
 use crate::case::Case;
 use crate::judge::http::{root_cause, shown};
 
@@ -43,7 +44,7 @@ impl UrlTarget {
         let start = Instant::now();
         // A longer latency is allowed for where the configuration allows it.
         let patience = self.max_latency.map_or(LOOK, |latency| latency.max(LOOK));
-        let stop = deadline.min(start + patience);
+        let stop = start.checked_add(patience).map_or(deadline, |stop| stop.min(deadline));
         match timeout_at(stop, self.ask(client, url)).await {
             Err(_) => Seen::Unmet(format!("gave no answer in {:?}", start.elapsed())),
             Ok(Err(seen)) => seen,

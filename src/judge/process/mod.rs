@@ -23,4 +23,5 @@ pub(crate) use run::{Ending, Finished, Launch, Running, SpawnError, Until, is_in
 pub(crate) use sandbox::Sandbox;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -4,6 +4,7 @@
 //! verdicts. What was not recorded is an abstention; what was recorded as failed is replayed
 //! as failed; a number off the declared scale is `out_of_range`.
 
+mod reader;
 mod recording;
 mod rows;
 

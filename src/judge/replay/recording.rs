@@ -1,24 +1,21 @@
 //! A recording in memory: one judge's rows, sorted by a hash of the case's id, 40 bytes
 //! each; texts only where there are some.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::rows::{self, Row, RowError};
-use super::{Orders, ReplayScale, ReplaySpec};
-use crate::config::nearest;
+use super::ReplaySpec;
+use super::reader::{Reader, list};
+use super::rows;
 use crate::judge::BuildError;
-use crate::judge::process::plain;
-use crate::score::Score;
 use crate::verdict::{CriterionScore, Status, Verdict};
 
 /// Orders of a pair; anything else, such as a judgement of one output alone, is `OTHER`.
 pub(super) const AB: u8 = 1;
 pub(super) const BA: u8 = 2;
-const UNSAID: u8 = 0;
-const OTHER: u8 = 3;
+pub(super) const UNSAID: u8 = 0;
+pub(super) const OTHER: u8 = 3;
 
 /// No texts or counts are recorded.
 pub(super) const ABSENT: u32 = u32::MAX;
@@ -27,19 +24,19 @@ pub(super) const ABSENT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// 128 bits of BLAKE3 of the case's id.
-    key: [u8; 16],
+    pub(super) key: [u8; 16],
     /// The number as recorded; NaN where there is none.
     pub(super) value: f64,
     pub(super) extra: u32,
-    line: u32,
-    sample: u16,
+    pub(super) line: u32,
+    pub(super) sample: u16,
     pub(super) slot: u16,
     pub(super) order: u8,
     pub(super) status: Status,
 }
 
 impl Entry {
-    fn place(&self) -> ([u8; 16], u16, u16, u8) {
+    pub(super) fn place(&self) -> ([u8; 16], u16, u16, u8) {
         (self.key, self.sample, self.slot, self.order)
     }
 }
@@ -47,17 +44,17 @@ impl Entry {
 /// Texts and counts of a recorded verdict.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Extra {
-    raw: Option<Value>,
-    detail: Option<String>,
-    feedback: Vec<String>,
-    criteria: Vec<CriterionScore>,
+    pub(super) raw: Option<Value>,
+    pub(super) detail: Option<String>,
+    pub(super) feedback: Vec<String>,
+    pub(super) criteria: Vec<CriterionScore>,
     /// Index into the models' names.
-    model: Option<u32>,
-    tokens_in: u64,
-    tokens_out: u64,
-    calls: u32,
-    latency_ms: u64,
-    cost_usd: Option<f64>,
+    pub(super) model: Option<u32>,
+    pub(super) tokens_in: u64,
+    pub(super) tokens_out: u64,
+    pub(super) calls: u32,
+    pub(super) latency_ms: u64,
+    pub(super) cost_usd: Option<f64>,
 }
 
 /// An [`Extra`] with its model's name.
@@ -102,25 +99,10 @@ pub(super) struct Recording {
     pub(super) samples: u32,
 }
 
-fn key(id: &str) -> [u8; 16] {
+pub(super) fn key(id: &str) -> [u8; 16] {
     let mut key = [0; 16];
     key.copy_from_slice(&blake3::hash(id.as_bytes()).as_bytes()[..16]);
     key
-}
-
-/// What is gathered while the file is read.
-#[derive(Default)]
-struct Reader {
-    entries: Vec<Entry>,
-    extras: Vec<Extra>,
-    models: Vec<String>,
-    criteria: Vec<String>,
-    judges: BTreeSet<String>,
-    /// Where an extra stands, by its hash: many rows share one, such as a raw `True`.
-    seen: HashMap<[u8; 16], u32>,
-    rows: u64,
-    has_judges: bool,
-    has_criteria: bool,
 }
 
 impl Recording {
@@ -135,6 +117,10 @@ impl Recording {
         })?;
         if reader.rows == 0 {
             return Err(invalid("file", "holds no rows".to_owned()));
+        }
+        if spec.judge.is_none() && reader.judges.len() > 1 {
+            let judges: Vec<&String> = reader.judges.iter().collect();
+            return Err(invalid("judge", format!("holds several, {}", list(&judges))));
         }
         if reader.entries.is_empty() {
             return Err(invalid("judge", reader.why_no_judge(spec)));
@@ -180,293 +166,5 @@ impl Recording {
             [model] => Some(model),
             _ => None,
         }
-    }
-}
-
-impl Reader {
-    fn take(&mut self, row: &Row<'_>, spec: &ReplaySpec) -> Result<(), RowError> {
-        self.rows += 1;
-        let at = |reason: String| RowError::at(row.line, reason);
-        let id = case_id(row)?;
-        if let Some(judge) = row.name("judge")? {
-            if !self.has_judges && self.rows > 1 {
-                return Err(at("has a `judge`, which the rows before have not".to_owned()));
-            }
-            self.has_judges = true;
-            let wanted = spec.judge.as_ref() == Some(&judge);
-            if !self.judges.contains(&judge) {
-                self.judges.insert(judge);
-            }
-            if !wanted && spec.judge.is_some() {
-                return Ok(());
-            }
-        } else if self.has_judges {
-            return Err(at("has no `judge`".to_owned()));
-        }
-        let slot = match row.name("criterion")? {
-            None => 0,
-            Some(criterion) => {
-                self.has_criteria = true;
-                let wanted = spec.criterion.as_ref().is_none_or(|only| *only == criterion)
-                    && (spec.criteria.is_empty() || spec.criteria.contains(&criterion));
-                let slot = position(&mut self.criteria, criterion);
-                if !wanted {
-                    return Ok(());
-                }
-                u16::try_from(slot).map_err(|_| at("more than 65536 criteria".to_owned()))?
-            }
-        };
-        let sample = row.count("sample")?.unwrap_or(0);
-        let sample = u16::try_from(sample)
-            .ok()
-            .filter(|sample| *sample < u16::MAX)
-            .ok_or_else(|| at(format!("`sample` is {sample}: expected less than 65535")))?;
-        let order = match row.name("order")?.as_deref() {
-            None => UNSAID,
-            Some("ab") => AB,
-            Some("ba") => BA,
-            Some(_) => OTHER,
-        };
-        let value = row.number("score")?;
-        let status = status(row, value)?;
-        let extra = self.extra(row, value)?;
-        self.entries.push(Entry {
-            key: key(&id),
-            value: value.unwrap_or(f64::NAN),
-            extra,
-            line: u32::try_from(row.line).unwrap_or(u32::MAX),
-            sample,
-            slot,
-            order,
-            status,
-        });
-        Ok(())
-    }
-
-    fn extra(&mut self, row: &Row<'_>, value: Option<f64>) -> Result<u32, RowError> {
-        let model = row.name("model_returned")?;
-        let says_the_same = |raw: &Value| match raw {
-            Value::String(text) => text.trim().parse::<f64>().ok() == value,
-            raw => raw.as_f64() == value,
-        };
-        let mut extra = Extra {
-            raw: row.get("raw").filter(|raw| value.is_none() || !says_the_same(raw)),
-            detail: row.name("detail")?.map(|text| plain::strip(&text)),
-            feedback: feedback(row)?,
-            criteria: criteria(row)?,
-            model: model.map(|model| position(&mut self.models, model) as u32),
-            tokens_in: row.count("tokens_in")?.unwrap_or(0),
-            tokens_out: row.count("tokens_out")?.unwrap_or(0),
-            calls: 0,
-            latency_ms: row.count("latency_ms")?.unwrap_or(0),
-            cost_usd: row.number("cost_usd")?,
-        };
-        if let Some(usage) = row.json("usage")? {
-            let usage: crate::verdict::Usage = serde_json::from_value(usage)
-                .map_err(|error| RowError::at(row.line, format!("`usage`: {error}")))?;
-            extra.tokens_in = usage.tokens_in;
-            extra.tokens_out = usage.tokens_out;
-            extra.calls = usage.calls;
-        }
-        if extra.cost_usd.is_some_and(|cost| cost < 0.0) {
-            return Err(RowError::at(row.line, "`cost_usd` is below 0"));
-        }
-        if extra == Extra::default() {
-            return Ok(ABSENT);
-        }
-        if let Some(index) = self.seen.get(&key(&format!("{extra:?}"))) {
-            return Ok(*index);
-        }
-        let index = u32::try_from(self.extras.len())
-            .ok()
-            .filter(|index| *index != ABSENT)
-            .ok_or_else(|| RowError::at(row.line, "more rows than can be held"))?;
-        self.seen.insert(key(&format!("{extra:?}")), index);
-        self.extras.push(extra);
-        Ok(index)
-    }
-
-    fn why_no_judge(&self, spec: &ReplaySpec) -> String {
-        let judges: Vec<&str> = self.judges.iter().map(String::as_str).collect();
-        let wanted = spec.judge.as_deref().unwrap_or_default();
-        if judges.contains(&wanted) {
-            let what = spec.criterion.as_deref().unwrap_or("any of `criteria`");
-            return format!("holds no verdict of `{wanted}` on `{what}`: {}", list(&self.criteria));
-        }
-        let near = nearest(wanted, judges.iter().copied())
-            .map(|near| format!("; did you mean `{near}`?"))
-            .unwrap_or_default();
-        format!("holds no judge `{wanted}`: {}{near}", list(&judges))
-    }
-
-    /// Which criteria make the score.
-    fn chosen(&self, spec: &ReplaySpec) -> Result<Vec<String>, String> {
-        if spec.judge.is_none() && self.judges.len() > 1 {
-            let judges: Vec<&String> = self.judges.iter().collect();
-            return Err(format!("holds several judges, set `judge`: {}", list(&judges)));
-        }
-        let asked: Vec<String> = spec.criterion.iter().chain(&spec.criteria).cloned().collect();
-        if !self.has_criteria {
-            return if asked.is_empty() {
-                Ok(Vec::new())
-            } else {
-                Err("has no column `criterion`".to_owned())
-            };
-        }
-        if let Some(missing) = asked.iter().find(|asked| !self.criteria.contains(asked)) {
-            let near = nearest(missing, self.criteria.iter().map(String::as_str))
-                .map(|near| format!("; did you mean `{near}`?"))
-                .unwrap_or_default();
-            return Err(format!("holds no criterion `{missing}`: {}{near}", list(&self.criteria)));
-        }
-        match (asked.is_empty(), self.criteria.as_slice()) {
-            (false, _) => Ok(asked),
-            (true, [only]) => Ok(vec![only.clone()]),
-            (true, several) => Err(format!(
-                "several criteria are recorded, set `criterion` or `criteria`: {}",
-                list(several)
-            )),
-        }
-    }
-
-    /// Keeps the entries of the chosen criteria and order, numbered as chosen, and sorts them.
-    fn keep(&mut self, criteria: &[String], orders: Option<Orders>) {
-        let slots: Vec<Option<u16>> = self
-            .criteria
-            .iter()
-            .map(|name| criteria.iter().position(|c| c == name).map(|at| at as u16))
-            .collect();
-        self.entries.retain_mut(|entry| {
-            let slot = slots.get(usize::from(entry.slot)).copied();
-            match (slot, self.has_criteria) {
-                (_, false) => {}
-                (Some(Some(slot)), true) => entry.slot = slot,
-                _ => return false,
-            }
-            match orders {
-                None => true,
-                Some(Orders::Combine) => matches!(entry.order, AB | BA),
-                Some(Orders::Ab) => entry.order == AB,
-                Some(Orders::Ba) => entry.order == BA,
-            }
-        });
-        self.entries.sort_by_key(Entry::place);
-    }
-
-    fn check(&self, spec: &ReplaySpec) -> Result<(), (&'static str, String)> {
-        for pair in self.entries.windows(2) {
-            let (a, b) = (&pair[0], &pair[1]);
-            if a.place() == b.place() {
-                let lines = (a.line.min(b.line), a.line.max(b.line));
-                let reason = format!("lines {} and {} record the same verdict", lines.0, lines.1);
-                return Err(("file", reason));
-            }
-            let same = (a.key, a.sample, a.slot) == (b.key, b.sample, b.slot);
-            if same && spec.orders.is_none() {
-                let reason =
-                    "pairs are recorded in both orders: set `orders` to `combine`, `ab` or `ba`";
-                return Err(("orders", reason.to_owned()));
-            }
-        }
-        let scored = || self.entries.iter().filter(|entry| entry.status == Status::Ok);
-        let off = |entry: &Entry| spec.scale.score(entry.value).is_err();
-        if scored().next().is_some() && scored().all(off) {
-            let low = scored().map(|entry| entry.value).fold(f64::INFINITY, f64::min);
-            let high = scored().map(|entry| entry.value).fold(f64::NEG_INFINITY, f64::max);
-            let hint = if spec.scale == ReplayScale::default() { " (the default)" } else { "" };
-            let reason = format!(
-                "no recorded score lies on the scale `{}`{hint}: found {low} to {high}",
-                spec.scale
-            );
-            return Err(("scale", reason));
-        }
-        Ok(())
-    }
-}
-
-fn list(names: &[impl AsRef<str>]) -> String {
-    const SHOWN: usize = 20;
-    let shown: Vec<String> =
-        names.iter().take(SHOWN).map(|name| format!("`{}`", name.as_ref())).collect();
-    let more = names.len().saturating_sub(SHOWN);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("expected one of {}{rest}", shown.join(", "))
-}
-
-/// The place of a name in a list, added where it is new. The lists are short.
-fn position(names: &mut Vec<String>, name: String) -> usize {
-    names.iter().position(|known| *known == name).unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
-    })
-}
-
-/// The case's id under any of its names; two of them that differ are refused.
-fn case_id(row: &Row<'_>) -> Result<String, RowError> {
-    let mut found: BTreeMap<String, &str> = BTreeMap::new();
-    for column in ["case", "item_id", "id"] {
-        if let Some(id) = row.name(column)? {
-            found.entry(id).or_insert(column);
-        }
-    }
-    let mut ids = found.into_iter();
-    match (ids.next(), ids.next()) {
-        (Some((id, _)), None) => Ok(id),
-        (None, _) => Err(RowError::at(row.line, "has no case: expected `item_id`, `case` or `id`")),
-        (Some((a, in_a)), Some((b, in_b))) => {
-            let reason = format!("`{in_a}` is `{a}` and `{in_b}` is `{b}`: expected one case");
-            Err(RowError::at(row.line, reason))
-        }
-    }
-}
-
-fn status(row: &Row<'_>, value: Option<f64>) -> Result<Status, RowError> {
-    let at = |reason: String| RowError::at(row.line, reason);
-    let Some(name) = row.name("status")? else {
-        // A judge that was asked and gave nothing readable: the usual reason for an empty
-        // score in recordings that have no statuses.
-        return Ok(if value.is_some() { Status::Ok } else { Status::Unparseable });
-    };
-    let status = Status::from_name(&name).ok_or_else(|| {
-        let known = Status::ALL.map(Status::name);
-        crate::config::Problem::unknown("", "status", &name, &known).to_string()
-    });
-    let status = status.map_err(at)?;
-    match (status, value) {
-        (Status::Ok, None) => Err(at("`status` is `ok` and there is no `score`".to_owned())),
-        (Status::Ok, Some(_)) | (_, None) => Ok(status),
-        (_, Some(_)) => Err(at(format!("`status` is `{status}` and there is a `score`"))),
-    }
-}
-
-fn feedback(row: &Row<'_>) -> Result<Vec<String>, RowError> {
-    let texts = match row.get("feedback") {
-        None => Vec::new(),
-        Some(Value::String(text)) => {
-            // Exported CSV holds a list as JSON text.
-            let list = if row.is_csv { serde_json::from_str(&text).ok() } else { None };
-            list.unwrap_or_else(|| vec![text])
-        }
-        Some(value) => serde_json::from_value(value).map_err(|_| {
-            RowError::at(row.line, "`feedback` is neither a text nor a list of texts")
-        })?,
-    };
-    Ok(texts.iter().map(|text| plain::strip(text)).collect())
-}
-
-fn criteria(row: &Row<'_>) -> Result<Vec<CriterionScore>, RowError> {
-    let wrong = |why: String| RowError::at(row.line, format!("`criteria`: {why}"));
-    match row.json("criteria")? {
-        None => Ok(Vec::new()),
-        Some(Value::Object(map)) => map
-            .into_iter()
-            .map(|(name, value)| {
-                let score: Option<Score> =
-                    serde_json::from_value(value).map_err(|e| wrong(format!("`{name}`: {e}")))?;
-                let (raw, passed, required, feedback) = (None, None, false, None);
-                Ok(CriterionScore { name, score, raw, passed, required, feedback })
-            })
-            .collect(),
-        Some(list) => serde_json::from_value(list).map_err(|error| wrong(error.to_string())),
     }
 }

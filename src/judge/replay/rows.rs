@@ -2,6 +2,7 @@
 //!
 //! Only what a recording needs: fields by name, with the line they stand on.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -136,7 +137,7 @@ fn read_csv(
     reader: impl Read,
     each: &mut impl FnMut(&Row<'_>) -> Result<(), RowError>,
 ) -> Result<(), RowError> {
-    let mut reader = csv::ReaderBuilder::new().from_reader(reader);
+    let mut reader = csv::ReaderBuilder::new().from_reader(LineCounter::new(reader));
     let at = |error: &csv::Error| RowError {
         line: error.position().map(csv::Position::line),
         reason: error.to_string(),
@@ -144,11 +145,48 @@ fn read_csv(
     let header = reader.headers().map_err(|error| at(&error))?.clone();
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(|error| at(&error))? {
-        let line = record.position().map_or(0, csv::Position::line);
+        let end = reader.position().byte();
+        let inside: usize = record.iter().map(|field| field.matches('\n').count()).sum();
+        let line = reader.get_mut().line_ending_at(end).saturating_sub(inside as u64);
         let fields = Fields::Csv { header: &header, record: &record };
         each(&Row { line, is_csv: true, fields })?;
     }
     Ok(())
+}
+
+/// Knows on which line a record ends. The csv crate gives the place where it began to look
+/// for a record, which is before any blank lines.
+struct LineCounter<R> {
+    inner: R,
+    read: u64,
+    /// Where line ends stand that were read and not yet counted.
+    ends: VecDeque<u64>,
+    counted: u64,
+}
+
+impl<R: Read> LineCounter<R> {
+    fn new(inner: R) -> Self {
+        Self { inner, read: 0, ends: VecDeque::new(), counted: 0 }
+    }
+
+    /// The line of the last byte before the terminator of a record that ends at `byte`.
+    fn line_ending_at(&mut self, byte: u64) -> u64 {
+        while self.ends.front().is_some_and(|end| end + 1 < byte) {
+            self.ends.pop_front();
+            self.counted += 1;
+        }
+        self.counted + 1
+    }
+}
+
+impl<R: Read> Read for LineCounter<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        let ends = buffer[..count].iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        self.ends.extend(ends.map(|(i, _)| self.read + i as u64));
+        self.read += count as u64;
+        Ok(count)
+    }
 }
 
 fn read_json_lines(

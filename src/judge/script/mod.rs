@@ -8,6 +8,7 @@ pub(crate) mod answer;
 mod lines;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::ffi::OsString;
