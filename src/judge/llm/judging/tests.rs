@@ -260,3 +260,15 @@ fn modes_without_a_one_token_answer_are_asked_for_in_writing() {
         assert_eq!(judging(config.clone()).first_form(), form, "{config}");
     }
 }
+
+#[test]
+fn a_case_that_is_an_example_is_not_shown_its_own_label() {
+    let judging = judging(json!({"mode": "score", "examples": [
+        {"input": "q", "output": "x", "answer": 4}, {"input": "q", "output": "y", "answer": 2},
+    ]}));
+    let messages = |output: &str| {
+        let case = Case::new("q", output);
+        judging.requests(&case, 0, Form::Token).unwrap()[0].request.messages.len()
+    };
+    assert_eq!((messages("z"), messages("x")), (6, 4));
+}
