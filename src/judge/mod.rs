@@ -42,6 +42,16 @@ pub trait Judge: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether it looks at the case's output; a recording, for one, does not.
+    fn needs_output(&self) -> bool {
+        true
+    }
+
+    /// Whether a `required` criterion of its own can turn an accept into a reject.
+    fn may_fail_criterion(&self) -> bool {
+        false
+    }
+
     /// Judges one sample of one case. Dropping the future cancels the work.
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict>;
 

@@ -175,6 +175,19 @@ impl Judging {
         &self.shape
     }
 
+    /// Whether its verdicts hold a `required` criterion or question.
+    #[must_use]
+    pub fn may_fail_criterion(&self) -> bool {
+        match self.spec.mode {
+            // In other modes a rubric is only shown; its criteria are not scored.
+            Mode::Rubric => {
+                self.rubric.as_ref().is_some_and(|r| r.criteria.iter().any(|c| c.required))
+            }
+            Mode::Checklist => self.spec.questions.iter().any(|q| q.required),
+            _ => false,
+        }
+    }
+
     /// How an answer is asked for first.
     #[must_use]
     pub fn first_form(&self) -> Form {

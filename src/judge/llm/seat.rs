@@ -254,6 +254,10 @@ impl Judge for LlmJudge {
         Some(self.server.model())
     }
 
+    fn may_fail_criterion(&self) -> bool {
+        self.judging.may_fail_criterion()
+    }
+
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
         Box::pin(self.measure(case, context))
     }
