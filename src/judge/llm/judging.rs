@@ -177,6 +177,19 @@ impl Judging {
         &self.shape
     }
 
+    /// Whether its verdicts hold a `required` criterion or question.
+    #[must_use]
+    pub fn may_fail_criterion(&self) -> bool {
+        match self.spec.mode {
+            // In other modes a rubric is only shown; its criteria are not scored.
+            Mode::Rubric => {
+                self.rubric.as_ref().is_some_and(|r| r.criteria.iter().any(|c| c.required))
+            }
+            Mode::Checklist => self.spec.questions.iter().any(|q| q.required),
+            _ => false,
+        }
+    }
+
     /// How an answer is asked for first.
     #[must_use]
     pub fn first_form(&self) -> Form {
@@ -240,10 +253,16 @@ impl Judging {
         form: Form,
         swapped: bool,
     ) -> Result<Vec<Message>, minijinja::Error> {
-        let shown: Vec<Case> = self.examples.iter().map(Example::case).collect();
+        // A case that is itself an example would be shown its own label.
+        let shown: Vec<(&Example, Case)> = self
+            .examples
+            .iter()
+            .map(|example| (example, example.case()))
+            .filter(|(_, shown)| shown.input != case.input || shown.output != case.output)
+            .collect();
         let extra: Vec<&str> = shown
             .iter()
-            .flat_map(|c| [&c.input, &c.output, &c.expected, &c.context, &c.baseline])
+            .flat_map(|(_, c)| [&c.input, &c.output, &c.expected, &c.context, &c.baseline])
             .flatten()
             .map(String::as_str)
             .collect();
@@ -257,7 +276,7 @@ impl Judging {
             })
         };
         let mut messages = vec![Message { role: Role::System, content: self.system.clone() }];
-        for (example, case) in self.examples.iter().zip(&shown) {
+        for (example, case) in &shown {
             messages.push(user(case)?);
             messages.push(Message {
                 role: Role::Assistant,
@@ -378,12 +397,16 @@ impl Judging {
                 return Ok(reading);
             }
             if self.spec.logprobs == Logprobs::Require {
-                let what = if reply.logprobs.is_some() {
-                    "the log-probabilities lie on none of the answers asked for"
+                return Err(if reply.logprobs.is_some() {
+                    ReadFailure::unparseable(
+                        "the log-probabilities lie on none of the answers asked for",
+                    )
                 } else {
-                    "the server gave no log-probabilities, and `logprobs = \"require\"`"
-                };
-                return Err(ReadFailure::new(Status::ProviderError, what));
+                    ReadFailure::new(
+                        Status::ProviderError,
+                        "the server gave no log-probabilities, and `logprobs = \"require\"`",
+                    )
+                });
             }
         }
         reply::read(reply, &self.shape)
@@ -402,7 +425,9 @@ impl Judging {
     ) -> Option<Prompt> {
         // What was cut off at one token may be whole at more.
         let cut = prompt.form == Form::Token && failure.status == Status::Truncated;
-        if !(failure.may_be_mended() || cut) {
+        // The written form has no log-probabilities.
+        let barred = prompt.form == Form::Token && self.spec.logprobs == Logprobs::Require;
+        if barred || !(failure.may_be_mended() || cut) {
             return None;
         }
         let problem = if cut { "the answer was not a single word" } else { &failure.message };

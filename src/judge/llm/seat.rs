@@ -142,18 +142,24 @@ impl LlmJudge {
             asked_again: false,
         };
         let mut prompt = prompt;
+        let mut request_refused = false;
         loop {
             match self.server.chat(&prompt.request, context).await {
                 Err(error) => {
                     asked.failed_attempts += error.attempts;
                     if let Some(written) = self.without_logprobs(case, &prompt, &error, context) {
                         prompt = written;
+                        request_refused = true;
                         continue;
                     }
                     asked.result = Err(Failure::Provider(error));
                     return asked;
                 }
                 Ok(reply) => {
+                    if request_refused {
+                        // Without log-probabilities it went through, so they were why.
+                        self.no_logprobs.store(true, Ordering::Relaxed);
+                    }
                     let read = self.judging.read(&reply, prompt.form);
                     let again = match &read {
                         Err(failure) if !asked.asked_again => {
@@ -190,7 +196,6 @@ impl LlmJudge {
         if !refused || prompt.form != Form::Token || self.judging.logprobs() != Logprobs::Auto {
             return None;
         }
-        self.no_logprobs.store(true, Ordering::Relaxed);
         let prompts = self.judging.requests(case, context.sample, Form::Written).ok()?;
         prompts.into_iter().find(|written| written.swapped == prompt.swapped)
     }
@@ -247,6 +252,10 @@ impl Judge for LlmJudge {
 
     fn model(&self) -> Option<&str> {
         Some(self.server.model())
+    }
+
+    fn may_fail_criterion(&self) -> bool {
+        self.judging.may_fail_criterion()
     }
 
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {

@@ -272,3 +272,29 @@ fn modes_without_a_one_token_answer_are_asked_for_in_writing() {
         assert_eq!(judging(config.clone()).first_form(), form, "{config}");
     }
 }
+
+#[test]
+fn a_case_that_is_an_example_is_not_shown_its_own_label() {
+    let judging = judging(json!({"mode": "score", "examples": [
+        {"input": "q", "output": "x", "answer": 4}, {"input": "q", "output": "y", "answer": 2},
+    ]}));
+    let messages = |output: &str| {
+        let case = Case::new("q", output);
+        judging.requests(&case, 0, Form::Token).unwrap()[0].request.messages.len()
+    };
+    assert_eq!((messages("z"), messages("x")), (6, 4));
+}
+
+#[test]
+fn a_judge_tells_whether_it_can_veto_by_a_required_criterion() {
+    let question = |required| json!([{"text": "a", "required": required}]);
+    for (config, may) in [
+        (json!({"rubric": "code-change"}), true),
+        (json!({"rubric": "general"}), false),
+        (json!({"mode": "yes_no", "rubric": "code-change"}), false),
+        (json!({"mode": "checklist", "questions": question(true)}), true),
+        (json!({"mode": "checklist", "questions": question(false)}), false),
+    ] {
+        assert_eq!(judging(config.clone()).may_fail_criterion(), may, "{config}");
+    }
+}

@@ -192,6 +192,26 @@ async fn a_server_that_refuses_log_probabilities_is_not_asked_for_them_again() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_refused_in_both_forms_says_nothing_about_log_probabilities() {
+    let (judge, asked) = judge(
+        json!({"mode": "yes_no"}),
+        vec![Err(refused_request(400)), Err(refused_request(400)), Ok(reply("no"))],
+    );
+    let context = CallContext::standalone(Duration::from_secs(5));
+    let too_long = judge.judge(&Case::new("a", "b"), &context).await;
+    assert_eq!((too_long.status, too_long.attempts), (Status::ProviderError, 2));
+    judge.judge(&Case::new("a", "c"), &context).await;
+    assert_eq!(asked.lock().unwrap()[2].top_logprobs, Some(20));
+}
+
+#[tokio::test]
+async fn required_log_probabilities_on_other_words_are_not_asked_for_in_writing() {
+    let reply = with_logprobs("The", &[("The", 0.99), ("yes", 0.01)]);
+    let verdict = verdict(json!({"mode": "yes_no", "logprobs": "require"}), vec![Ok(reply)]).await;
+    assert_eq!((verdict.status, verdict.score), (Status::Unparseable, None));
+}
+
+#[tokio::test]
 async fn required_log_probabilities_that_do_not_come_are_a_failed_measurement() {
     let verdict =
         verdict(json!({"mode": "yes_no", "logprobs": "require"}), vec![Ok(reply("Yes"))]).await;
