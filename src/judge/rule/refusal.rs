@@ -33,7 +33,7 @@ pub struct RefusalSpec {
 }
 
 fn max_words() -> u64 {
-    // Refusals of chat models with their alternatives and advice stay below about 120 words.
+    // A judgement, not a measurement: room for a refusal with its reasons and alternatives.
     150
 }
 
