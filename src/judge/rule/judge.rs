@@ -34,7 +34,7 @@ pub(super) fn build(spec: &RuleSpec, context: &BuildContext) -> Result<BoxedJudg
         .map_err(|error| BuildError::invalid("rule", error.to_string()))?;
     let identity = json!({
         "version": RULE_VERSION,
-        "segmentation": SEGMENTATION,
+        "segmentation": spec.counts_words().then_some(SEGMENTATION),
         "options": options,
         "beyond": rule.identity(),
     });

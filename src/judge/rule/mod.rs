@@ -154,6 +154,21 @@ impl RuleSpec {
         judge::build(self, context)
     }
 
+    /// Whether the rule's scores depend on how scripts without spaces are cut into words,
+    /// which a build decides.
+    fn counts_words(&self) -> bool {
+        match self {
+            Self::Length(_)
+            | Self::Similarity(_)
+            | Self::Readability(_)
+            | Self::Repetition(_)
+            | Self::Requirements(_)
+            | Self::Refusal(_) => true,
+            Self::Composite(spec) => spec.parts.iter().any(|part| part.check.counts_words()),
+            _ => false,
+        }
+    }
+
     fn compile(&self, context: &BuildContext, depth: usize) -> Result<Box<dyn Rule>, BuildError> {
         match self {
             Self::Length(spec) => spec.compile(),

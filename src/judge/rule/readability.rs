@@ -64,7 +64,8 @@ impl ReadabilityIndex {
 }
 
 /// Syllables of an English word by its spelling: groups of vowels, less a silent `e`; at
-/// least 1. Right for about nine words in ten, and the errors mostly cancel over a text.
+/// least 1. A heuristic: it is wrong for words such as `create` or `being`, so an index can
+/// differ from one that a dictionary of pronunciations gives.
 fn count_syllables(word: &str) -> u64 {
     let letters: Vec<char> =
         word.chars().flat_map(char::to_lowercase).filter(char::is_ascii_alphabetic).collect();

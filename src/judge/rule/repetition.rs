@@ -45,8 +45,8 @@ enum Piece {
 
 impl RepetitionSpec {
     pub(super) fn compile(&self) -> Result<Box<dyn Rule>, BuildError> {
-        // Ordinary prose repeats 0.00 to 0.05 of its runs of four words; degenerate text
-        // lies above 0.5.
+        // A judgement, not a measurement: far above what prose repeats by chance, and below
+        // text that loops.
         let default = (self.ngrams, self.sentences, self.lines) == (None, None, None);
         let size = match self.size {
             Some(0) => return Err(BuildError::invalid("size", "is 0: expected 1 or more")),

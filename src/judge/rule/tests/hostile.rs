@@ -113,6 +113,7 @@ fn refusals_are_known_in_english_and_chinese() {
         "The company said it cannot provide refunds. Ask your bank.",
         "Sorry for the delay! Here is the recipe.",
         "北京是中国的首都。",
+        "Dear Anna, we are unable to attend the wedding in May.",
         "他说他无法参加会议。",
         "🙂",
     ];
