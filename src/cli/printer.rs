@@ -11,7 +11,6 @@ pub(super) struct Printer {
     quiet: bool,
 }
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the one place that prints")]
 impl Printer {
     pub(super) fn new(quiet: bool) -> Self {
         Self { quiet }

@@ -270,17 +270,10 @@ pub(super) async fn run(
     };
     let warnings = panel.warnings();
     let mut progress = Progress::new(scan.count, *printer);
-    let report = run::execute(
-        panel,
-        read.cases()?,
-        &store,
-        &record,
-        &writer,
-        replies,
-        &options,
-        &mut |tally| progress.update(tally),
-    )
-    .await;
+    let place = run::Place { store: &store, run: &record, writer: &writer, replies };
+    let report =
+        run::execute(panel, read.cases()?, &place, &options, &mut |tally| progress.update(tally))
+            .await;
     progress.finish();
     listening.abort();
     let report = report.with_context(|| {

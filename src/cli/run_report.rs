@@ -19,6 +19,13 @@ const SHOWN: usize = 12;
 /// Cases with the widest spread that are named.
 const WIDEST: usize = 5;
 
+/// Cases worth showing.
+struct Picked {
+    first: Vec<Ruling>,
+    /// Spread and id, the widest first.
+    widest: Vec<(f64, String)>,
+}
+
 /// A run with all that is said of it.
 pub(super) struct Outcome<'a> {
     pub(super) run: &'a RunRecord,
@@ -61,7 +68,7 @@ impl Outcome<'_> {
     /// The tables for a person.
     pub(super) fn print(&self, printer: &Printer) -> anyhow::Result<()> {
         let tally = &self.report.tally;
-        let (first, widest) = self.pick()?;
+        let Picked { first, widest } = self.pick()?;
         printer.result(&self.cases(&first));
         if tally.cases as usize > first.len() {
             printer.result(&format!(
@@ -108,7 +115,7 @@ impl Outcome<'_> {
     }
 
     /// The first cases, and those on which the judges disagree most.
-    fn pick(&self) -> Result<(Vec<Ruling>, Vec<(f64, String)>), StoreError> {
+    fn pick(&self) -> Result<Picked, StoreError> {
         let mut first = Vec::new();
         let mut widest: Vec<(f64, String)> = Vec::new();
         each_ruling(self.store, self.run.number, |ruling| {
@@ -122,7 +129,7 @@ impl Outcome<'_> {
             }
             Ok::<_, StoreError>(())
         })?;
-        Ok((first, widest))
+        Ok(Picked { first, widest })
     }
 
     fn cases(&self, rulings: &[Ruling]) -> String {

@@ -116,7 +116,7 @@ impl Rules {
         let score = vote::aggregate(&counted, &self.settings);
         // Sorted by the aggregator's rule: the mean must not depend on the order either.
         let mut sorted = counted;
-        sorted.sort_by(|a, b| a.0.cmp(&b.0));
+        sorted.sort_by_key(|vote| vote.0);
         let tiebreak = vote::mean(sorted.iter().map(|(score, _)| (*score, 1.0)));
         let outcome = |decision, reason| Outcome { score, tiebreak, decision, reason };
         let below = |score: Score| score.get() < self.threshold;

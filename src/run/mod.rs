@@ -28,6 +28,19 @@ use crate::verdict::{Status, Verdict};
 /// Cases read ahead of the judges.
 const READ_AHEAD: usize = 64;
 
+/// Where a run is kept.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    /// The store that has the run's record.
+    pub store: &'a Store,
+    /// The record.
+    pub run: &'a RunRecord,
+    /// The store's writer.
+    pub writer: &'a Writer,
+    /// Replies of model servers.
+    pub replies: Arc<dyn ReplyStore>,
+}
+
 /// What shapes a run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -88,10 +101,7 @@ struct Work {
 pub async fn execute<C, E>(
     mut panel: Panel,
     cases: C,
-    store: &Store,
-    run: &RunRecord,
-    writer: &Writer,
-    replies: Arc<dyn ReplyStore>,
+    place: &Place<'_>,
     options: &Options,
     progress: &mut (dyn FnMut(&Tally) + Send),
 ) -> Result<Report, RunError>
@@ -99,6 +109,7 @@ where
     C: Iterator<Item = Result<Case, E>> + Send + 'static,
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    let Place { store, run, writer, replies } = place;
     let started = Instant::now();
     let slots = Arc::new(Semaphore::new(options.concurrency.max(1)));
     panel.slots = Some(slots.clone());
@@ -132,7 +143,7 @@ where
                 }
                 Some(Ok(work)) => {
                     let judged = judge(
-                        panel.clone(), work, run.number, writer.clone(), replies.clone(),
+                        panel.clone(), work, run.number, (*writer).clone(), replies.clone(),
                         options.ledger.clone(),
                     );
                     open.spawn(judged);

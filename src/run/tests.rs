@@ -92,15 +92,16 @@ impl Bench {
         Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, slots: None }
     }
 
+    fn place<'a>(&'a self, writer: &'a Writer) -> Place<'a> {
+        Place { store: &self.store, run: &self.run, writer, replies: Arc::new(NoReplies) }
+    }
+
     async fn execute(&self, panel: Panel, options: Options) -> Report {
         let writer = self.store.writer().unwrap();
         let cases = (0..100usize).map(|i| {
             Ok::<_, Infallible>(Case { id: format!("c{i}"), ..Case::new("q", "x".repeat(i % 11)) })
         });
-        let replies = Arc::new(NoReplies);
-        execute(panel, cases, &self.store, &self.run, &writer, replies, &options, &mut |_| {})
-            .await
-            .unwrap()
+        execute(panel, cases, &self.place(&writer), &options, &mut |_| {}).await.unwrap()
     }
 
     fn rulings(&self) -> Vec<(String, Option<Score>, Status)> {
@@ -186,10 +187,7 @@ async fn a_data_set_that_breaks_off_is_an_error_and_what_was_judged_is_kept() {
     let outcome = execute(
         bench.panel(None),
         cases,
-        &bench.store,
-        &bench.run,
-        &writer,
-        Arc::new(NoReplies),
+        &bench.place(&writer),
         &Options { concurrency: 1, ..options() },
         &mut |_| {},
     )

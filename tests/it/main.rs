@@ -1,9 +1,14 @@
-//! The program as its users meet it. One binary, so that everything is linked once.
+//! The program and the library as their users meet them. One binary, so that everything is
+//! linked once.
+
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
 mod bad_input;
 mod durability;
-#[expect(dead_code, reason = "the provider's tests use the rest")]
+mod external;
 #[path = "../support/mock/mod.rs"]
 mod mock;
+mod provider;
+mod replies;
 mod verbs;
 mod workbench;

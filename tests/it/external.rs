@@ -1,12 +1,6 @@
 //! The judges that are neither model nor rule, through the library's public interface: as
 //! written in a panel file, against a service that misbehaves, and on recorded data.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test ends at the first thing that goes wrong, and says loudly what it skips"
-)]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

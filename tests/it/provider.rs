@@ -1,6 +1,5 @@
 //! The provider layer against a real server on the loopback address: every wire format and
 //! every way a server goes wrong, over real connections.
-#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +14,7 @@ use venire::provider::{
 };
 use venire::verdict::Status;
 
-#[path = "support/mock/mod.rs"]
-mod mock;
-
-use mock::{Answer, Fault, Mock, Options};
+use crate::mock::{Answer, Fault, Mock, Options};
 
 const KEY: &str = "sk-very-secret-0123456789";
 
@@ -386,7 +382,7 @@ async fn under_random_faults_every_call_is_finished_once_and_paid_once() {
 
 #[tokio::test]
 async fn a_test_can_give_its_own_answers() {
-    let answer: mock::AnswerFn = Arc::new(|asked: &mock::Asked| {
+    let answer: crate::mock::AnswerFn = Arc::new(|asked: &crate::mock::Asked| {
         let own = asked.texts.iter().any(|text| text.contains("mine"));
         own.then(|| Answer::of("Own words."))
     });
