@@ -195,7 +195,10 @@ mod tests {
             assert_eq!(f(&[f64::NAN]).unwrap_err().reason, Reason::NotFinite);
         }
         assert_eq!(weighted_median(&[1.0], &[0.0]).unwrap_err().reason, Reason::BadWeights);
-        assert_eq!(weighted_mean(&[1.0, 2.0], &[2.0, -1.0]).unwrap_err().reason, Reason::BadWeights);
+        assert_eq!(
+            weighted_mean(&[1.0, 2.0], &[2.0, -1.0]).unwrap_err().reason,
+            Reason::BadWeights
+        );
         assert!(trimmed_mean(&[1.0], 0.5).is_err() && majority(&[]).is_err());
         assert!(decision_key(&[]).is_err());
     }

@@ -214,8 +214,7 @@ mod tests {
         let truth = |i: u32| f64::from(i % 3);
         let noisy = |k: u32| person(move |i| if i % 5 == k { 9.0 } else { f64::from(i % 3) });
         let people = [noisy(0), noisy(1), noisy(2)];
-        let result =
-            alternative_annotator(&people, &person(truth), Settings::default()).unwrap();
+        let result = alternative_annotator(&people, &person(truth), Settings::default()).unwrap();
         assert_eq!(result.winning_rate, 1.0);
         assert_eq!(result.advantage, 1.0);
         let wrong = alternative_annotator(&people, &person(|_| 7.0), Settings::default()).unwrap();

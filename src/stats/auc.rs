@@ -51,8 +51,7 @@ fn placements(positive: &[f64], negative: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let all: Vec<f64> = positive.iter().chain(negative).copied().collect();
     let (pooled, own, other) = (mid_ranks(&all), mid_ranks(positive), mid_ranks(negative));
     let v10 = own.iter().zip(&pooled).map(|(r, p)| (p - r) / n).collect();
-    let v01 =
-        other.iter().zip(&pooled[positive.len()..]).map(|(r, p)| 1.0 - (p - r) / m).collect();
+    let v01 = other.iter().zip(&pooled[positive.len()..]).map(|(r, p)| 1.0 - (p - r) / m).collect();
     (v10, v01)
 }
 
@@ -80,8 +79,7 @@ pub fn delong(score: &[f64], good: &[bool], level: f64) -> Defined<AreaUnderCurv
     }
     let (v10, v01) = placements(&positive, &negative);
     let point = v10.iter().sum::<f64>() / m;
-    let variance =
-        sum_of_squares(&v10) / (m - 1.0) / m + sum_of_squares(&v01) / (n - 1.0) / n;
+    let variance = sum_of_squares(&v10) / (m - 1.0) / m + sum_of_squares(&v01) / (n - 1.0) / n;
     let interval = Interval::around(point, normal_critical(level) * variance.sqrt(), level);
     let estimate = Estimate { point, interval, n: score.len(), method: Method::DeLong };
     Ok(AreaUnderCurve { estimate, variance })
@@ -163,8 +161,7 @@ pub fn average_precision(score: &[f64], good: &[bool]) -> Defined {
         .map(|point| {
             let gain = (point.true_positive - before) as f64 / positives;
             before = point.true_positive;
-            gain * point.true_positive as f64
-                / (point.true_positive + point.false_positive) as f64
+            gain * point.true_positive as f64 / (point.true_positive + point.false_positive) as f64
         })
         .sum())
 }

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::distribution::{normal_critical, student_critical, student_two_sided};
 use super::summary::{raw_mean, sum_of_products, sum_of_squares};
-use super::undefined::{Defined, Reason, require_open_unit, require_pairs, serialize_defined, undefined};
+use super::undefined::{
+    Defined, Reason, require_open_unit, require_pairs, serialize_defined, undefined,
+};
 use super::{Estimate, Interval, Method};
 
 /// Bland and Altman (1986, 1999) on differences judge - human.
@@ -71,8 +73,7 @@ pub fn bland_altman_with(
     let error = deviation / n.sqrt();
     let critical = student_critical(level, n - 1.0);
     let limits = Interval::around(bias, multiplier * deviation, level);
-    let limits_error =
-        deviation * (1.0 / n + multiplier * multiplier / (2.0 * (n - 1.0))).sqrt();
+    let limits_error = deviation * (1.0 / n + multiplier * multiplier / (2.0 * (n - 1.0))).sqrt();
     let t = if error == 0.0 { undefined(Reason::ZeroVariance) } else { Ok(bias / error) };
     let spread = sum_of_squares(&middle);
     Ok(BlandAltman {

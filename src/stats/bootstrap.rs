@@ -331,8 +331,7 @@ pub fn bootstrap(
         .par_iter()
         .map(|gone| {
             let mut skip = gone.iter().peekable();
-            let kept: Vec<usize> =
-                (0..n).filter(|i| skip.next_if(|s| *s == i).is_none()).collect();
+            let kept: Vec<usize> = (0..n).filter(|i| skip.next_if(|s| *s == i).is_none()).collect();
             statistic(&kept)
         })
         .collect::<Vec<Defined>>()
@@ -374,10 +373,7 @@ pub fn bootstrap_table(
 ///
 /// # Errors
 /// `no_data`, `bad_counts`.
-pub fn clustered_proportion(
-    clusters: &[(u64, u64)],
-    resampling: Resampling,
-) -> Defined<Estimate> {
+pub fn clustered_proportion(clusters: &[(u64, u64)], resampling: Resampling) -> Defined<Estimate> {
     if clusters.iter().any(|(k, n)| k > n) {
         return undefined(Reason::BadCounts);
     }
@@ -389,8 +385,7 @@ pub fn clustered_proportion(
     }
     let groups = used.len() as u64;
     let share = |rows: &[usize]| {
-        let (k, n) =
-            rows.iter().fold((0, 0), |(k, n), &row| (k + used[row].0, n + used[row].1));
+        let (k, n) = rows.iter().fold((0, 0), |(k, n), &row| (k + used[row].0, n + used[row].1));
         if n == 0 { undefined(Reason::NoData) } else { Ok(k as f64 / n as f64) }
     };
     match bootstrap(used.len(), None, resampling, share) {

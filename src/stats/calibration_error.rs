@@ -214,8 +214,7 @@ pub fn corp(p: &[f64], good: &[bool]) -> Defined<Corp> {
     let y = numbers(p, good)?;
     let n = p.len() as f64;
     let map = IsotonicMap::fit(p, &y, None)?;
-    let recalibrated =
-        p.iter().zip(&y).map(|(p, y)| (map.apply(*p) - y).powi(2)).sum::<f64>() / n;
+    let recalibrated = p.iter().zip(&y).map(|(p, y)| (map.apply(*p) - y).powi(2)).sum::<f64>() / n;
     let base = raw_mean(&y);
     let uncertainty = base * (1.0 - base);
     Ok(Corp {
@@ -280,7 +279,6 @@ pub fn recalibration(p: &[f64], good: &[bool]) -> Defined<Recalibration> {
     Ok(Recalibration { intercept: fit.coefficients[0], slope: fit.coefficients[1] })
 }
 
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -313,8 +311,14 @@ mod tests {
 
     #[test]
     fn degenerate_forecasts_are_undefined() {
-        assert_eq!(spiegelhalter(&[0.5, 1.0], &[true, true]).unwrap_err().reason, Reason::ZeroVariance);
-        assert_eq!(recalibration(&[0.2, 0.7], &[true, true]).unwrap_err().reason, Reason::SingleClass);
+        assert_eq!(
+            spiegelhalter(&[0.5, 1.0], &[true, true]).unwrap_err().reason,
+            Reason::ZeroVariance
+        );
+        assert_eq!(
+            recalibration(&[0.2, 0.7], &[true, true]).unwrap_err().reason,
+            Reason::SingleClass
+        );
         assert_eq!(brier(&[], &[]).unwrap_err().reason, Reason::NoData);
         assert_eq!(brier(&[1.1], &[true]).unwrap_err().reason, Reason::OutOfRange);
         assert_eq!(brier(&[f64::NAN], &[true]).unwrap_err().reason, Reason::NotFinite);

@@ -210,10 +210,7 @@ mod tests {
         assert_eq!(tied, Ok(Threshold::Ties { n: 60, allowed: 0, tied: 60 }));
         // A good case above the tie gives a threshold that no bad case reaches.
         let certified = certify_threshold(&bad, &[0.8, 0.9], 0.05, 0.10).unwrap();
-        assert!(matches!(
-            certified,
-            Threshold::Certified { threshold: 0.9, false_accepts: 0, .. }
-        ));
+        assert!(matches!(certified, Threshold::Certified { threshold: 0.9, false_accepts: 0, .. }));
     }
 
     #[test]
@@ -229,9 +226,12 @@ mod tests {
     /// Scores uniform on (0,1), so the true rate at threshold t is 1 - t.
     #[test]
     fn the_true_rate_exceeds_alpha_no_more_often_than_delta() {
-        for (n, alpha, delta, steps) in
-            [(60, 0.05, 0.05, 0u32), (100, 0.05, 0.10, 0), (200, 0.05, 0.05, 0), (150, 0.1, 0.1, 20)]
-        {
+        for (n, alpha, delta, steps) in [
+            (60, 0.05, 0.05, 0u32),
+            (100, 0.05, 0.10, 0),
+            (200, 0.05, 0.05, 0),
+            (150, 0.1, 0.1, 20),
+        ] {
             let repeats = 3000u64;
             let mut violations = 0u32;
             for i in 0..repeats {
@@ -240,7 +240,11 @@ mod tests {
                     .map(|_| {
                         let u: f64 = rng.random();
                         // A coarse scale of `steps` levels has ties.
-                        if steps == 0 { u } else { (u * f64::from(steps)).floor() / f64::from(steps) }
+                        if steps == 0 {
+                            u
+                        } else {
+                            (u * f64::from(steps)).floor() / f64::from(steps)
+                        }
                     })
                     .collect();
                 if let Threshold::Certified { threshold, .. } =

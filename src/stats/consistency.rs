@@ -97,7 +97,9 @@ pub fn decision_flip_rate(items: &[Vec<f64>], threshold: f64) -> Defined {
     let decisions: Vec<Vec<f64>> = items
         .iter()
         .map(|row| {
-            row.iter().map(|v| if v.is_nan() { *v } else { f64::from(u8::from(*v >= threshold)) }).collect()
+            row.iter()
+                .map(|v| if v.is_nan() { *v } else { f64::from(u8::from(*v >= threshold)) })
+                .collect()
         })
         .collect();
     self_consistency(&decisions).map(|c| c.flip_rate)

@@ -6,7 +6,9 @@
 use serde::Serialize;
 
 use super::distribution::{normal_critical, normal_two_sided, student_two_sided};
-use super::summary::{is_constant, mid_ranks, raw_mean, sorted, sum_of_products, sum_of_squares, tie_sizes};
+use super::summary::{
+    is_constant, mid_ranks, raw_mean, sorted, sum_of_products, sum_of_squares, tie_sizes,
+};
 use super::undefined::{Defined, Reason, require_open_unit, require_pairs, undefined};
 use super::{Estimate, Interval, Method};
 
@@ -103,8 +105,7 @@ pub fn pair_counts(x: &[f64], y: &[f64]) -> Defined<PairCounts> {
         pair.1 += 0.0;
     }
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let tied_both =
-        order.chunk_by(|a, b| a == b).map(|group| pairs_of(group.len())).sum::<u64>();
+    let tied_both = order.chunk_by(|a, b| a == b).map(|group| pairs_of(group.len())).sum::<u64>();
     let tied_x = order.chunk_by(|a, b| a.0 == b.0).map(|g| pairs_of(g.len())).sum::<u64>();
     let tied_y = tie_sizes(&sorted(y)).into_iter().map(pairs_of).sum::<u64>();
     let mut values: Vec<f64> = order.into_iter().map(|pair| pair.1).collect();
@@ -148,8 +149,8 @@ pub fn kendall_tau_b(x: &[f64], y: &[f64]) -> Defined {
     require_varying(x, y)?;
     let counts = pair_counts(x, y)?;
     let difference = counts.concordant as f64 - counts.discordant as f64;
-    let scale =
-        ((counts.pairs - counts.tied_x) as f64).sqrt() * ((counts.pairs - counts.tied_y) as f64).sqrt();
+    let scale = ((counts.pairs - counts.tied_x) as f64).sqrt()
+        * ((counts.pairs - counts.tied_y) as f64).sqrt();
     Ok((difference / scale).clamp(-1.0, 1.0))
 }
 

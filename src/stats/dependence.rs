@@ -7,7 +7,9 @@ use super::correlation::pearson;
 use super::distribution::{binomial_sf_inclusive, ln_beta};
 use super::interval::clopper_pearson;
 use super::linear::inverse;
-use super::undefined::{Defined, Reason, require_finite, require_open_unit, require_unit, undefined};
+use super::undefined::{
+    Defined, Reason, require_finite, require_open_unit, require_unit, undefined,
+};
 use statrs::function::gamma::ln_gamma;
 
 /// phi of two judges' error indicators = Pearson's r of 0/1 series, in [-1,1].
@@ -16,8 +18,7 @@ use statrs::function::gamma::ln_gamma;
 /// `length_mismatch`, `too_few_values`, `constant_input` when a judge is always right or
 /// always wrong.
 pub fn phi(first: &[bool], second: &[bool]) -> Defined {
-    let numbers =
-        |v: &[bool]| -> Vec<f64> { v.iter().map(|&b| f64::from(u8::from(b))).collect() };
+    let numbers = |v: &[bool]| -> Vec<f64> { v.iter().map(|&b| f64::from(u8::from(b))).collect() };
     pearson(&numbers(first), &numbers(second))
 }
 
@@ -141,10 +142,8 @@ pub fn shared_error(errors: &[Vec<bool>], level: f64) -> Defined<SharedError> {
     }
     let m = errors.len();
     let wrong: Vec<usize> = (0..n).map(|i| errors.iter().filter(|e| e[i]).count()).collect();
-    let accuracy: Vec<f64> = errors
-        .iter()
-        .map(|e| e.iter().filter(|w| !**w).count() as f64 / n as f64)
-        .collect();
+    let accuracy: Vec<f64> =
+        errors.iter().map(|e| e.iter().filter(|w| !**w).count() as f64 / n as f64).collect();
     // Distribution of the number of right judges, one judge at a time.
     let mut right = vec![1.0];
     for p in &accuracy {

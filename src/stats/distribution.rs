@@ -302,7 +302,9 @@ mod tests {
         let (n, p) = (100_000u64, 0.05);
         let sum: f64 = (0..=4_900).map(|k| binomial_pmf(k, n, p)).sum();
         assert!((binomial_cdf(4_900, n, p) - sum).abs() < 1e-9);
-        assert!((binomial_cdf(4_900, n, p) + binomial_sf_inclusive(4_901, n, p) - 1.0).abs() < 1e-9);
+        assert!(
+            (binomial_cdf(4_900, n, p) + binomial_sf_inclusive(4_901, n, p) - 1.0).abs() < 1e-9
+        );
     }
 
     #[test]

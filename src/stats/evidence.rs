@@ -82,8 +82,7 @@ pub fn e_process(
     alpha: f64,
 ) -> Defined<EProcess> {
     require_open_unit(alpha)?;
-    let mut out =
-        EProcess { p: Vec::new(), e: Vec::new(), cumulative: Vec::new(), release: None };
+    let mut out = EProcess { p: Vec::new(), e: Vec::new(), cumulative: Vec::new(), release: None };
     let mut product = 1.0;
     for (i, &score) in scores.iter().enumerate() {
         let p = conformal_p(reference, score)?;

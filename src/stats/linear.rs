@@ -40,9 +40,8 @@ fn eliminate(matrix: &[Vec<f64>], mut right: Vec<Vec<f64>>) -> Defined<Vec<Vec<f
     let column_scale: Vec<f64> =
         (0..n).map(|j| a.iter().fold(0.0f64, |m, row| m.max(row[j].abs()))).collect();
     for col in 0..n {
-        let pivot = (col..n)
-            .max_by(|&i, &j| a[i][col].abs().total_cmp(&a[j][col].abs()))
-            .unwrap_or(col);
+        let pivot =
+            (col..n).max_by(|&i, &j| a[i][col].abs().total_cmp(&a[j][col].abs())).unwrap_or(col);
         if a[pivot][col].abs() <= 1e-13 * column_scale[col] {
             return undefined(Reason::SingularMatrix);
         }

@@ -89,8 +89,7 @@ pub fn logistic(design: &[Vec<f64>], y: &[f64]) -> Defined<LogisticFit> {
     let k = check(design, y)?;
     let mut beta = vec![0.0; k];
     let mut value = log_likelihood(design, y, &beta);
-    let diverged =
-        |beta: &[f64]| design.iter().any(|row| dot(row, beta).abs() > DIVERGED);
+    let diverged = |beta: &[f64]| design.iter().any(|row| dot(row, beta).abs() > DIVERGED);
     for _ in 0..200 {
         let mut score = vec![0.0; k];
         for (row, &t) in design.iter().zip(y) {
@@ -147,8 +146,7 @@ pub fn firth(design: &[Vec<f64>], y: &[f64]) -> Defined<LogisticFit> {
         let mut score = vec![0.0; k];
         for (row, &t) in design.iter().zip(y) {
             let p = sigmoid(dot(row, &beta));
-            let spread: f64 =
-                (0..k).map(|i| row[i] * dot(&covariance[i], row)).sum();
+            let spread: f64 = (0..k).map(|i| row[i] * dot(&covariance[i], row)).sum();
             let leverage = p * (1.0 - p) * spread;
             let residual = t - p + leverage * (0.5 - p);
             score.iter_mut().zip(row).for_each(|(s, x)| *s += residual * x);

@@ -260,12 +260,18 @@ mod tests {
     #[test]
     fn correlation_moves_from_independence_to_one_check() {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
-        near(false_accept_correlated(0.05, 1e-9, 10).unwrap(), false_accept_independent(0.05, 10).unwrap());
+        near(
+            false_accept_correlated(0.05, 1e-9, 10).unwrap(),
+            false_accept_independent(0.05, 10).unwrap(),
+        );
         near(false_accept_correlated(0.05, 1.0 - 1e-9, 10).unwrap(), 0.05);
-        near(false_accept_correlated(0.05, 0.3, 20_000).unwrap(), 1.0 - {
-            let (a, b) = (0.05 * 0.7 / 0.3, 0.95 * 0.7 / 0.3);
-            (0..20_000).map(|i| (b + f64::from(i)) / (a + b + f64::from(i))).product::<f64>()
-        });
+        near(
+            false_accept_correlated(0.05, 0.3, 20_000).unwrap(),
+            1.0 - {
+                let (a, b) = (0.05 * 0.7 / 0.3, 0.95 * 0.7 / 0.3);
+                (0..20_000).map(|i| (b + f64::from(i)) / (a + b + f64::from(i))).product::<f64>()
+            },
+        );
         assert!(false_accept_independent(1.5, 3).is_err());
         assert_eq!(false_accept_independent(0.0, 3), Ok(0.0));
     }
@@ -297,7 +303,8 @@ mod tests {
 
     #[test]
     fn consecutive_passes_need_the_whole_window() {
-        let t = trajectory(&[(Some(0.9), false), (Some(0.6), false), (None, false), (Some(0.8), true)]);
+        let t =
+            trajectory(&[(Some(0.9), false), (Some(0.6), false), (None, false), (Some(0.8), true)]);
         let scores: Vec<_> = consecutive(&t, 2).iter().map(|c| c.score).collect();
         assert_eq!(scores, [None, Some(0.6), None, None]);
         assert!(consecutive(&t, 0).iter().all(|c| c.score.is_none()));

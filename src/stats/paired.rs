@@ -130,10 +130,8 @@ pub fn wilcoxon_signed_rank(differences: &[f64], alternative: Alternative) -> De
         return Ok(TestResult { statistic: plus, p: p.min(1.0) });
     }
     let size_n = n as f64;
-    let ties: f64 = tie_sizes(&sorted(&size))
-        .into_iter()
-        .map(|t| (t as f64).powi(3) - t as f64)
-        .sum();
+    let ties: f64 =
+        tie_sizes(&sorted(&size)).into_iter().map(|t| (t as f64).powi(3) - t as f64).sum();
     let variance = (size_n * (size_n + 1.0) * (2.0 * size_n + 1.0) - ties / 2.0) / 24.0;
     let z = (plus - total / 2.0) / variance.sqrt();
     let p = match alternative {
@@ -185,7 +183,8 @@ mod tests {
 
     #[test]
     fn the_signed_rank_null_distribution_sums_to_one() {
-        let d: Vec<f64> = (1..=12).map(|i| if i % 3 == 0 { -f64::from(i) } else { f64::from(i) }).collect();
+        let d: Vec<f64> =
+            (1..=12).map(|i| if i % 3 == 0 { -f64::from(i) } else { f64::from(i) }).collect();
         let p = |a| wilcoxon_signed_rank(&d, a).unwrap().p;
         // The observed sum is counted on both sides.
         assert!(p(Alternative::Less) + p(Alternative::Greater) > 1.0);

@@ -57,9 +57,8 @@ pub fn least_squares_hc3(outcome: &[f64], covariates: &[Vec<f64>]) -> Defined<Ro
                 .collect()
         })
         .collect();
-    let gram: Vec<Vec<f64>> = (0..k)
-        .map(|a| (0..k).map(|b| rows.iter().map(|r| r[a] * r[b]).sum()).collect())
-        .collect();
+    let gram: Vec<Vec<f64>> =
+        (0..k).map(|a| (0..k).map(|b| rows.iter().map(|r| r[a] * r[b]).sum()).collect()).collect();
     let bread = inverse(&gram)?;
     let moments: Vec<f64> =
         (0..k).map(|a| rows.iter().zip(outcome).map(|(r, y)| r[a] * y).sum()).collect();
@@ -166,6 +165,9 @@ mod tests {
         assert_eq!(f(&[1.0, 2.0, 3.0], &[vec![2.0; 3]]), Reason::SingularMatrix);
         assert_eq!(f(&[1.0, 2.0], &[vec![1.0, 2.0]]), Reason::TooFewValues);
         assert_eq!(f(&[1.0, 2.0, 3.0], &[vec![0.0, 0.0, 1.0]]), Reason::ZeroDenominator);
-        assert_eq!(length_controlled(&[1.0, 2.0], &[true; 2]).unwrap_err().reason, Reason::SingleClass);
+        assert_eq!(
+            length_controlled(&[1.0, 2.0], &[true; 2]).unwrap_err().reason,
+            Reason::SingleClass
+        );
     }
 }

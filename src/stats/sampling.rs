@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::distribution::{normal_critical, normal_quantile};
-use super::undefined::{Defined, Reason, require_finite, require_open_unit, require_pairs, undefined};
+use super::undefined::{
+    Defined, Reason, require_finite, require_open_unit, require_pairs, undefined,
+};
 
 /// Allocation of a labelling budget over strata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

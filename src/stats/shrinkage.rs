@@ -49,11 +49,8 @@ pub fn empirical_bayes(bias: &[f64], variance: &[f64]) -> Defined<EmpiricalBayes
     let second: f64 = variance.iter().map(|v| v.powi(-2)).sum();
     let tau2 = ((q - degrees) / (first - second / first)).max(0.0);
     let (mean, total, _) = pooled(tau2);
-    let shrunk = bias
-        .iter()
-        .zip(variance)
-        .map(|(b, v)| mean + tau2 / (v + tau2) * (b - mean))
-        .collect();
+    let shrunk =
+        bias.iter().zip(variance).map(|(b, v)| mean + tau2 / (v + tau2) * (b - mean)).collect();
     Ok(EmpiricalBayes {
         tau2,
         tau2_paule_mandel: paule_mandel(degrees, q, |t| pooled(t).2),
@@ -191,8 +188,14 @@ mod tests {
     #[test]
     fn lone_slices_and_flat_variances_are_undefined() {
         assert_eq!(empirical_bayes(&[0.1], &[0.1]).unwrap_err().reason, Reason::TooFewValues);
-        assert_eq!(empirical_bayes(&[0.1, 0.2], &[0.1, 0.0]).unwrap_err().reason, Reason::OutOfRange);
-        assert_eq!(pooled_variances(&[vec![1.0], vec![2.0]]).unwrap_err().reason, Reason::TooFewValues);
+        assert_eq!(
+            empirical_bayes(&[0.1, 0.2], &[0.1, 0.0]).unwrap_err().reason,
+            Reason::OutOfRange
+        );
+        assert_eq!(
+            pooled_variances(&[vec![1.0], vec![2.0]]).unwrap_err().reason,
+            Reason::TooFewValues
+        );
         assert_eq!(beta_binomial_shrinkage(&[3], &[2]).unwrap_err().reason, Reason::BadCounts);
         assert_eq!(beta_binomial_shrinkage(&[0], &[0]).unwrap_err().reason, Reason::NoData);
     }

@@ -76,7 +76,8 @@ pub fn gwet_coefficients(
         return undefined(Reason::UnknownCategory);
     }
     let agree = |i, j| 1.0 - weighting.disagreement(i, j, k);
-    let total_weight: f64 = (0..k).flat_map(|i| (0..k).map(move |j| (i, j))).map(|(i, j)| agree(i, j)).sum();
+    let total_weight: f64 =
+        (0..k).flat_map(|i| (0..k).map(move |j| (i, j))).map(|(i, j)| agree(i, j)).sum();
     // Units without any rating carry no information at all.
     let counts: Vec<Vec<f64>> = units
         .iter()
@@ -123,8 +124,8 @@ pub fn gwet_coefficients(
         let sum: f64 = (0..counts.len())
             .map(|u| {
                 let usable = if rated[u] >= 2.0 { 1.0 } else { 0.0 };
-                let own = n / paired as f64 * (unit_agreement[u] - chance * usable)
-                    / (1.0 - chance);
+                let own =
+                    n / paired as f64 * (unit_agreement[u] - chance * usable) / (1.0 - chance);
                 let own_chance = ac_scale
                     * (0..k).map(|c| counts[u][c] * (1.0 - share[c])).sum::<f64>()
                     / rated[u];
@@ -143,7 +144,10 @@ pub fn gwet_coefficients(
         Ok(Estimate { point, interval, n: counts.len(), method: Method::StudentT })
     });
     let pairwise = |p: &[f64], q: &[f64]| -> f64 {
-        (0..k).flat_map(|i| (0..k).map(move |j| (i, j))).map(|(i, j)| agree(i, j) * p[i] * q[j]).sum()
+        (0..k)
+            .flat_map(|i| (0..k).map(move |j| (i, j)))
+            .map(|(i, j)| agree(i, j) * p[i] * q[j])
+            .sum()
     };
     let own: Vec<Vec<f64>> = (0..raters)
         .filter_map(|g| {

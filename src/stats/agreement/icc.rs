@@ -68,9 +68,15 @@ fn mean_squares(table: &IccTable) -> Defined<MeanSquares> {
     let square = |v: f64| v * v;
     let between: f64 = kf * row_mean.iter().map(|m| square(m - grand)).sum::<f64>();
     let raters: f64 = nf * column_mean.iter().map(|m| square(m - grand)).sum::<f64>();
-    let cells = || table.iter().enumerate().flat_map(|(i, row)| row.iter().enumerate().map(move |(j, v)| (i, j, *v)));
+    let cells = || {
+        table
+            .iter()
+            .enumerate()
+            .flat_map(|(i, row)| row.iter().enumerate().map(move |(j, v)| (i, j, *v)))
+    };
     let within: f64 = cells().map(|(i, _, v)| square(v - row_mean[i])).sum();
-    let error: f64 = cells().map(|(i, j, v)| square(v - row_mean[i] - column_mean[j] + grand)).sum();
+    let error: f64 =
+        cells().map(|(i, j, v)| square(v - row_mean[i] - column_mean[j] + grand)).sum();
     Ok(MeanSquares {
         n: nf,
         k: kf,
@@ -105,8 +111,7 @@ pub fn icc(table: &IccTable, level: f64) -> Defined<IntraclassCorrelation> {
     let averaged = |f: f64| 1.0 - 1.0 / f;
     let one_way = ratio(targets - within, targets + (k - 1.0) * within)?;
     let consistency = ratio(targets - error, targets + (k - 1.0) * error)?;
-    let agreement =
-        ratio(targets - error, targets + (k - 1.0) * error + k * (raters - error) / n)?;
+    let agreement = ratio(targets - error, targets + (k - 1.0) * error + k * (raters - error) / n)?;
     let f1 = targets / within;
     let (df1, df1_within) = (n - 1.0, n * (k - 1.0));
     let (f1_low, f1_high) = (
@@ -120,7 +125,8 @@ pub fn icc(table: &IccTable, level: f64) -> Defined<IntraclassCorrelation> {
     // Satterthwaite degrees of freedom of the denominator of ICC(A,1).
     let fj = raters / error;
     let (low, high) = if fj.is_finite() {
-        let top = df_error * (k * agreement * fj + n * (1.0 + (k - 1.0) * agreement) - k * agreement).powi(2);
+        let top = df_error
+            * (k * agreement * fj + n * (1.0 + (k - 1.0) * agreement) - k * agreement).powi(2);
         let bottom = df1 * (k * agreement * fj).powi(2)
             + (n * (1.0 + (k - 1.0) * agreement) - k * agreement).powi(2);
         let v = top / bottom;
@@ -198,6 +204,9 @@ mod tests {
         let flat = vec![vec![1.0, 1.0], vec![1.0, 1.0]];
         assert_eq!(icc(&flat, 0.95).unwrap_err().reason, Reason::ConstantInput);
         assert_eq!(icc(&[vec![1.0, 2.0]], 0.95).unwrap_err().reason, Reason::TooFewValues);
-        assert_eq!(cronbach_alpha(&[vec![1.0], vec![2.0]]).unwrap_err().reason, Reason::TooFewRaters);
+        assert_eq!(
+            cronbach_alpha(&[vec![1.0], vec![2.0]]).unwrap_err().reason,
+            Reason::TooFewRaters
+        );
     }
 }

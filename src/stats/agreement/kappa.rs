@@ -169,8 +169,7 @@ impl CategoryTable {
         let q: Vec<f64> = columns.iter().map(|&c| c as f64 / n).collect();
         let agree = |i, j| 1.0 - weighting.disagreement(i, j, k);
         // Mean agreement weight of a row category against the columns' margin, and vice versa.
-        let row_mean: Vec<f64> =
-            (0..k).map(|i| (0..k).map(|j| q[j] * agree(i, j)).sum()).collect();
+        let row_mean: Vec<f64> = (0..k).map(|i| (0..k).map(|j| q[j] * agree(i, j)).sum()).collect();
         let column_mean: Vec<f64> =
             (0..k).map(|j| (0..k).map(|i| p[i] * agree(i, j)).sum()).collect();
         let chance: f64 = (0..k).map(|i| p[i] * row_mean[i]).sum();

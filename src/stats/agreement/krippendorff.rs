@@ -74,8 +74,7 @@ impl Coded {
         let positions: Vec<f64> = match level {
             Level::Nominal | Level::Ratio => self.values.clone(),
             Level::Interval => {
-                let mean =
-                    counts.iter().zip(&self.values).map(|(n, v)| n * v).sum::<f64>() / total;
+                let mean = counts.iter().zip(&self.values).map(|(n, v)| n * v).sum::<f64>() / total;
                 self.values.iter().map(|v| v - mean).collect()
             }
             Level::Ordinal => {
@@ -111,10 +110,9 @@ impl Coded {
         let expected = match level {
             Level::Nominal => total * total - counts.iter().map(|n| n * n).sum::<f64>(),
             Level::Interval | Level::Ordinal => {
-                let moment =
-                    |power: i32| -> f64 {
-                        counts.iter().zip(&positions).map(|(n, x)| n * x.powi(power)).sum()
-                    };
+                let moment = |power: i32| -> f64 {
+                    counts.iter().zip(&positions).map(|(n, x)| n * x.powi(power)).sum()
+                };
                 2.0 * (total * moment(2) - moment(1).powi(2))
             }
             Level::Ratio => {
@@ -183,12 +181,10 @@ mod tests {
             Level::Ratio => ((c - k) / (c + k)).powi(2),
             Level::Ordinal => between(c, k).powi(2),
         };
-        let sum = |v: &[f64]| -> f64 { v.iter().flat_map(|&a| v.iter().map(move |&b| d(a, b))).sum() };
-        let observed: f64 = units
-            .iter()
-            .filter(|u| u.len() > 1)
-            .map(|u| sum(u) / (u.len() - 1) as f64)
-            .sum();
+        let sum =
+            |v: &[f64]| -> f64 { v.iter().flat_map(|&a| v.iter().map(move |&b| d(a, b))).sum() };
+        let observed: f64 =
+            units.iter().filter(|u| u.len() > 1).map(|u| sum(u) / (u.len() - 1) as f64).sum();
         1.0 - (all.len() - 1) as f64 * observed / sum(&all)
     }
 

@@ -212,9 +212,8 @@ pub fn theil_sen(score: &[f64], label: &[f64], level: f64) -> Defined<TheilSen> 
     let slope = median_of_sorted(&slopes);
     let intercept = median_of_sorted(&sorted(label)) - slope * median_of_sorted(&sorted(score));
     let term = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
-    let ties = |v: &[f64]| -> f64 {
-        tie_sizes(&sorted(v)).into_iter().map(|t| term(t as f64)).sum()
-    };
+    let ties =
+        |v: &[f64]| -> f64 { tie_sizes(&sorted(v)).into_iter().map(|t| term(t as f64)).sum() };
     let deviation = ((term(n as f64) - ties(score) - ties(label)) / 18.0).max(0.0).sqrt();
     let z = normal_quantile((1.0 - level) / 2.0);
     let count = slopes.len() as f64;
@@ -254,7 +253,8 @@ pub fn deming(score: &[f64], label: &[f64], ratio: f64) -> Defined<AffineMap> {
     let gap = syy - ratio * sxx;
     let root = (gap * gap + 4.0 * ratio * sxy * sxy).sqrt();
     // The form without cancellation for either sign of the gap.
-    let slope = if gap >= 0.0 { (gap + root) / (2.0 * sxy) } else { 2.0 * ratio * sxy / (root - gap) };
+    let slope =
+        if gap >= 0.0 { (gap + root) / (2.0 * sxy) } else { 2.0 * ratio * sxy / (root - gap) };
     Ok(AffineMap { slope, intercept: raw_mean(label) - slope * raw_mean(score) })
 }
 

@@ -45,8 +45,7 @@ impl HistogramBinning {
             sums[bin] += y;
             counts[bin] += 1;
         }
-        let means =
-            sums.iter().zip(&counts).map(|(s, &n)| (n > 0).then(|| s / n as f64)).collect();
+        let means = sums.iter().zip(&counts).map(|(s, &n)| (n > 0).then(|| s / n as f64)).collect();
         Ok(Self { means, counts })
     }
 

@@ -9,8 +9,8 @@ pub mod isotonic;
 pub mod sigmoid;
 
 pub use affine::{
-    AffineFit, AffineMap, Offset, SlopePrior, deming, fit_affine, offset, ordinary_least_squares,
-    shrunk_affine, theil_sen, TheilSen,
+    AffineFit, AffineMap, Offset, SlopePrior, TheilSen, deming, fit_affine, offset,
+    ordinary_least_squares, shrunk_affine, theil_sen,
 };
 pub use binning::HistogramBinning;
 pub use isotonic::{IsotonicMap, VennAbers, pava, venn_abers};

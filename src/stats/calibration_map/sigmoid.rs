@@ -187,9 +187,8 @@ impl Temperature {
 pub fn temperature(logit: &[f64], labels: &[bool]) -> Defined<Temperature> {
     let y = numbers(labels);
     require_pairs(logit, &y)?;
-    let score = |u: f64| -> f64 {
-        logit.iter().zip(&y).map(|(s, y)| (sigmoid(u * s) - y) * s).sum()
-    };
+    let score =
+        |u: f64| -> f64 { logit.iter().zip(&y).map(|(s, y)| (sigmoid(u * s) - y) * s).sum() };
     if score(0.0) >= 0.0 {
         return undefined(Reason::NotIdentified);
     }

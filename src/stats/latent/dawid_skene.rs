@@ -97,7 +97,12 @@ impl Observations {
     }
 
     /// Posteriors in place; returns the log-likelihood and the largest change.
-    fn expectation(&self, log_prior: &[f64], log_table: &[f64], posterior: &mut [f64]) -> (f64, f64) {
+    fn expectation(
+        &self,
+        log_prior: &[f64],
+        log_table: &[f64],
+        posterior: &mut [f64],
+    ) -> (f64, f64) {
         let k = self.classes;
         let (mut total, mut change) = (0.0, 0.0f64);
         let mut log = vec![0.0; k];
@@ -215,7 +220,8 @@ impl DawidSkene {
             for (rater, block) in table.chunks_exact_mut(k * k).enumerate() {
                 let block_counts = &counts[rater * k * k..(rater + 1) * k * k];
                 for c in 0..k {
-                    let sum: f64 = (0..k).map(|l| block_counts[l * k + c] + settings.smoothing).sum();
+                    let sum: f64 =
+                        (0..k).map(|l| block_counts[l * k + c] + settings.smoothing).sum();
                     for l in 0..k {
                         let cell = block_counts[l * k + c] + settings.smoothing;
                         block[l * k + c] = if sum > 0.0 { cell / sum } else { 0.0 };
@@ -335,7 +341,11 @@ mod tests {
         let rows: Vec<(usize, usize, usize)> = (0..60)
             .map(|i| {
                 let (item, rater) = (i / 3, i % 3);
-                (item, rater, usize::from((item % 2 == 0) != (item * 7 + rater * 5) .is_multiple_of(4)))
+                (
+                    item,
+                    rater,
+                    usize::from((item % 2 == 0) != (item * 7 + rater * 5).is_multiple_of(4)),
+                )
             })
             .collect();
         let fit = |rows: &[(usize, usize, usize)]| {
@@ -356,7 +366,11 @@ mod tests {
             .map(|i| {
                 let (item, rater) = (i / 5, i % 5);
                 let truth = (item / 3) % 2;
-                let wrong = if rater == 4 { item.is_multiple_of(2) } else { (item + 3 * rater).is_multiple_of(10) };
+                let wrong = if rater == 4 {
+                    item.is_multiple_of(2)
+                } else {
+                    (item + 3 * rater).is_multiple_of(10)
+                };
                 (item, rater, if wrong { 1 - truth } else { truth })
             })
             .collect();

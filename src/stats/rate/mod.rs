@@ -8,7 +8,9 @@ pub mod prediction_powered;
 pub mod rogan_gladen;
 
 pub use post_stratified::{Cell, PostStratified, post_stratified};
-pub use prediction_powered::{PredictionPowered, Divisor, optimal_weight, ppi_plus_plus, ppi_with_weight};
+pub use prediction_powered::{
+    Divisor, PredictionPowered, optimal_weight, ppi_plus_plus, ppi_with_weight,
+};
 pub use rogan_gladen::{
     Allocation, JudgeCounts, RoganGladen, allocate_labels, judge_bootstrap, lee_interval,
     rogan_gladen,

@@ -89,11 +89,7 @@ mod tests {
             let (pass, rest_pass) = (good_pass + bad_pass, rest_good + rest_bad);
             let cells = [
                 Cell { judged: pass + rest_pass, labelled: pass, good: good_pass },
-                Cell {
-                    judged: all - pass - rest_pass,
-                    labelled: n - pass,
-                    good: good - good_pass,
-                },
+                Cell { judged: all - pass - rest_pass, labelled: n - pass, good: good - good_pass },
             ];
             let result = post_stratified(&cells, 0.95).unwrap();
             held += u32::from(result.estimate.interval.contains(rate));

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::distribution::normal_critical;
 use crate::stats::summary::{raw_mean, sum_of_products, sum_of_squares};
-use crate::stats::undefined::{Defined, Reason, require_finite, require_open_unit, require_pairs, undefined};
+use crate::stats::undefined::{
+    Defined, Reason, require_finite, require_open_unit, require_pairs, undefined,
+};
 use crate::stats::{Estimate, Interval, Method};
 
 /// A prediction-powered mean.
@@ -83,11 +85,7 @@ pub fn ppi_with_weight(
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`.
-pub fn optimal_weight(
-    label: &[f64],
-    judge_labelled: &[f64],
-    judge_unlabelled: &[f64],
-) -> Defined {
+pub fn optimal_weight(label: &[f64], judge_labelled: &[f64], judge_unlabelled: &[f64]) -> Defined {
     require_pairs(label, judge_labelled)?;
     require_finite(judge_unlabelled)?;
     let (n, many) = (label.len() as f64, judge_unlabelled.len() as f64);

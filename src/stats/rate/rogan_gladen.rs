@@ -122,24 +122,20 @@ pub fn lee_interval(judge: &JudgeCounts, level: f64) -> Defined<Estimate> {
     require_open_unit(level)?;
     judge.check()?;
     let z = normal_critical(level);
-    let (n, m0, m1) =
-        (judge.judged as f64, judge.labelled_bad as f64, judge.labelled_good as f64);
+    let (n, m0, m1) = (judge.judged as f64, judge.labelled_bad as f64, judge.labelled_good as f64);
     let p = (n * judge.pass_rate + z * z / 2.0) / (n + z * z);
     let q0 = (m0 * judge.specificity + 1.0) / (m0 + 2.0);
     let q1 = (m1 * judge.sensitivity + 1.0) / (m1 + 2.0);
     let j = youden(q1, q0)?;
-    // The adjusted rate enters its own variance inside [0,1].
-    let raw = (p + q0 - 1.0) / j;
-    let theta = raw.clamp(0.0, 1.0);
+    // Outside [0,1] the adjusted rate stays as it is: only the end points are cut.
+    let theta = (p + q0 - 1.0) / j;
     let (v0, v1) = (q0 * (1.0 - q0) / (m0 + 2.0), q1 * (1.0 - q1) / (m1 + 2.0));
     let shift = 2.0 * z * z * (theta * v1 - (1.0 - theta) * v0);
-    let error = (p * (1.0 - p) / (n + z * z)
-        + (1.0 - theta).powi(2) * v0
-        + theta * theta * v1)
-        .sqrt()
-        / j;
+    let error =
+        (p * (1.0 - p) / (n + z * z) + (1.0 - theta).powi(2) * v0 + theta * theta * v1).sqrt() / j;
     let interval = Interval::around(theta + shift, z * error, level).clipped(0.0, 1.0);
-    Ok(Estimate { point: theta, interval, n: judge.judged as usize, method: Method::Lee })
+    let point = theta.clamp(0.0, 1.0);
+    Ok(Estimate { point, interval, n: judge.judged as usize, method: Method::Lee })
 }
 
 /// How many labels to spend on each class.
