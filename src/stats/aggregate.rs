@@ -212,7 +212,8 @@ mod tests {
             let mut turned = votes.clone();
             turned.rotate_left(turn % votes.len());
             let weights = vec![1.0; votes.len()];
-            let rules: [&dyn Fn(&[f64]) -> Defined; 6] = [
+            type Rule<'a> = &'a dyn Fn(&[f64]) -> Defined;
+            let rules: [Rule; 6] = [
                 &lower_median, &upper_median, &hodges_lehmann,
                 &|v| trimmed_mean(v, 0.2), &|v| weighted_median(v, &weights),
                 &|v| decision_key(v).map(|k| k.mean),

@@ -112,7 +112,7 @@ pub fn pair_counts(x: &[f64], y: &[f64]) -> Defined<PairCounts> {
     let mut buffer = values.clone();
     let discordant = count_inversions(&mut values, &mut buffer);
     let pairs = pairs_of(x.len());
-    let concordant = pairs - discordant - tied_x - tied_y + tied_both;
+    let concordant = pairs + tied_both - discordant - tied_x - tied_y;
     Ok(PairCounts { concordant, discordant, tied_x, tied_y, tied_both, pairs })
 }
 

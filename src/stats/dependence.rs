@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use statrs::function::gamma::ln_gamma;
+
 use super::Estimate;
 use super::correlation::pearson;
 use super::distribution::{binomial_sf_inclusive, ln_beta};
@@ -10,7 +12,6 @@ use super::linear::inverse;
 use super::undefined::{
     Defined, Reason, require_finite, require_open_unit, require_unit, undefined,
 };
-use statrs::function::gamma::ln_gamma;
 
 /// phi of two judges' error indicators = Pearson's r of 0/1 series, in [-1,1].
 ///

@@ -59,10 +59,10 @@ fn eliminate(matrix: &[Vec<f64>], mut right: Vec<Vec<f64>>) -> Defined<Vec<Vec<f
         }
     }
     for col in (0..n).rev() {
-        let width = right[col].len();
-        for k in 0..width {
-            let known: f64 = (col + 1..n).map(|j| a[col][j] * right[j][k]).sum();
-            right[col][k] = (right[col][k] - known) / a[col][col];
+        let (head, tail) = right.split_at_mut(col + 1);
+        for (k, value) in head[col].iter_mut().enumerate() {
+            let known: f64 = a[col][col + 1..].iter().zip(tail.iter()).map(|(m, x)| m * x[k]).sum();
+            *value = (*value - known) / a[col][col];
         }
     }
     Ok(right)
@@ -76,9 +76,9 @@ mod tests {
     fn inverse_times_matrix_is_identity() {
         let m = vec![vec![4.0, 1.0, 0.5], vec![1.0, 3.0, 0.2], vec![0.5, 0.2, 2.0]];
         let inv = inverse(&m).unwrap();
-        for i in 0..3 {
+        for (i, row) in m.iter().enumerate() {
             for j in 0..3 {
-                let v: f64 = (0..3).map(|k| m[i][k] * inv[k][j]).sum();
+                let v: f64 = row.iter().zip(&inv).map(|(a, b)| a * b[j]).sum();
                 assert!((v - f64::from(u8::from(i == j))).abs() < 1e-14);
             }
         }

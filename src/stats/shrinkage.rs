@@ -181,8 +181,8 @@ mod tests {
         for (s, b) in e.shrunk.iter().zip([1.0, -1.0, 3.0]) {
             assert!((s - e.mean).abs() <= (b - e.mean).abs() && (s - e.mean) * (b - e.mean) >= 0.0);
         }
-        let r = beta_binomial_shrinkage(&[0, 20], &[20, 20]).unwrap();
-        assert!(r.shrunk[0] > 0.0 && r.shrunk[1] < 1.0 && r.correlation > 0.5);
+        let r = beta_binomial_shrinkage(&[2, 6, 14, 18], &[20; 4]).unwrap();
+        assert!(r.shrunk[0] > 0.1 && r.shrunk[3] < 0.9 && r.correlation < 1.0);
     }
 
     #[test]

@@ -142,11 +142,11 @@ impl CategoryTable {
             (false, false) => {}
         }
         let (mut observed, mut expected) = (0.0, 0.0);
-        for i in 0..k {
-            for j in 0..k {
+        for (i, (row, counts)) in rows.iter().zip(&self.counts).enumerate() {
+            for (j, (column, count)) in columns.iter().zip(counts).enumerate() {
                 let w = weighting.disagreement(i, j, k);
-                observed += w * self.counts[i][j] as f64;
-                expected += w * rows[i] as f64 * columns[j] as f64 / n;
+                observed += w * *count as f64;
+                expected += w * *row as f64 * *column as f64 / n;
             }
         }
         Ok(1.0 - observed / expected)

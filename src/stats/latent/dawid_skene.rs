@@ -340,7 +340,7 @@ mod tests {
     fn renaming_classes_raters_and_rows_changes_nothing() {
         let rows: Vec<(usize, usize, usize)> = (0..60)
             .map(|i| {
-                let (item, rater) = (i / 3, i % 3);
+                let (item, rater): (usize, usize) = (i / 3, i % 3);
                 (
                     item,
                     rater,

@@ -74,7 +74,8 @@ fn confusion(input: &Input) -> Computed {
 fn proportion(input: &Input) -> Computed {
     let (k, n, level) = (input.count("k")?, input.count("n")?, input.level()?);
     let mut fields = Fields::default();
-    let methods: [(&str, fn(u64, u64, f64) -> Defined<Estimate>); 4] = [
+    type IntervalOf = fn(u64, u64, f64) -> Defined<Estimate>;
+    let methods: [(&str, IntervalOf); 4] = [
         ("wilson", wilson),
         ("clopper_pearson", clopper_pearson),
         ("jeffreys", jeffreys),
