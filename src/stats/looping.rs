@@ -311,6 +311,47 @@ mod tests {
         assert!(log_supports(0.8, Some(0.8)) && !log_supports(0.9, Some(0.8)));
     }
 
+    /// Never-complete trajectories of K checks whose scores share a task effect: score =
+    /// sqrt(rho) task + sqrt(1 - rho) check. The true rate of a threshold t is that of the
+    /// largest score, estimated on a large independent sample.
+    #[test]
+    fn the_trajectory_rule_keeps_its_promise_for_any_number_of_checks() {
+        use crate::stats::bootstrap::stream;
+        use crate::stats::certificate::{Threshold, certify_threshold};
+        use crate::stats::distribution::normal_quantile;
+        use rand::RngExt;
+
+        let (alpha, delta, n, repeats, truth) = (0.1, 0.1, 60usize, 400u64, 8000usize);
+        for (series, (checks, rho)) in
+            [(1, 0.0), (5, 0.5), (10, 0.8), (20, 0.0)].into_iter().enumerate()
+        {
+            let largest = |rng: &mut rand_chacha::ChaCha8Rng| {
+                let mut draw = || normal_quantile(rng.random::<f64>().max(1e-12));
+                let task = draw() * f64::sqrt(rho);
+                (0..checks)
+                    .map(|_| task + draw() * f64::sqrt(1.0 - rho))
+                    .fold(f64::NEG_INFINITY, f64::max)
+            };
+            let mut rng = stream(1000 + series as u64, 0);
+            let mut population: Vec<f64> = (0..truth).map(|_| largest(&mut rng)).collect();
+            population.sort_unstable_by(f64::total_cmp);
+            let mut violations = 0u32;
+            for i in 1..=repeats {
+                let mut rng = stream(1000 + series as u64, i);
+                let bad: Vec<f64> = (0..n).map(|_| largest(&mut rng)).collect();
+                if let Ok(Threshold::Certified { threshold, .. }) =
+                    certify_threshold(&bad, &bad, alpha, delta)
+                {
+                    let above = truth - population.partition_point(|m| *m < threshold);
+                    violations += u32::from(above as f64 / truth as f64 > alpha);
+                }
+            }
+            let share = f64::from(violations) / repeats as f64;
+            let ceiling = delta + 3.0 * (delta * (1.0 - delta) / repeats as f64).sqrt();
+            assert!(share <= ceiling, "K {checks} rho {rho}: {share} above {ceiling}");
+        }
+    }
+
     proptest! {
         #[test]
         fn absorbing_completion_reduces_to_the_largest_incomplete_score(

@@ -289,6 +289,24 @@ mod tests {
     }
 
     #[test]
+    fn the_table_bootstrap_of_kappa_agrees_with_its_asymptotic_error() {
+        use crate::stats::bootstrap::{Resampling, bootstrap_table};
+
+        let kappa = |c: &[u64]| {
+            CategoryTable::new(c.chunks(2).map(<[u64]>::to_vec).collect())?
+                .kappa(Weighting::Unweighted)
+        };
+        let counts = [400u64, 70, 90, 440];
+        let table = CategoryTable::new(counts.chunks(2).map(<[u64]>::to_vec).collect()).unwrap();
+        let asymptotic = table.kappa_estimate(Weighting::Unweighted, 0.95).unwrap().estimate;
+        let resampling = Resampling { resamples: 4000, seed: 3, level: 0.95 };
+        let resampled = bootstrap_table(&counts, resampling, kappa).unwrap();
+        assert_eq!(resampled.n, 1000);
+        assert!((resampled.interval.lower - asymptotic.interval.lower).abs() < 0.005);
+        assert!((resampled.interval.upper - asymptotic.interval.upper).abs() < 0.005);
+    }
+
+    #[test]
     fn an_empty_table_defines_nothing() {
         let t = CategoryTable::new(vec![vec![0, 0], vec![0, 0]]).unwrap();
         assert_eq!(t.kappa(Weighting::Linear).unwrap_err().reason, Reason::NoData);

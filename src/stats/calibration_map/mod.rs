@@ -7,6 +7,7 @@ pub mod affine;
 pub mod binning;
 pub mod isotonic;
 pub mod sigmoid;
+pub mod stack;
 
 pub use affine::{
     AffineFit, AffineMap, Offset, SlopePrior, TheilSen, deming, fit_affine, offset,
@@ -18,3 +19,4 @@ pub use sigmoid::{
     BetaMap, LogitLine, Temperature, beta_calibration, firth_sigmoid, platt, platt_unregularised,
     temperature,
 };
+pub use stack::RidgeStack;

@@ -183,7 +183,7 @@ fn latent(input: &Input) -> Computed {
     let rows: Vec<(usize, usize, usize)> =
         rows.iter().map(|r| (r.0 as usize, r.1 as usize, (r.2 - base) as usize)).collect();
     let data = Observations::new(&rows, classes)?;
-    let exact = |smoothing| Fit { smoothing, tolerance: 1e-13, max_iterations: 20_000 };
+    let exact = |smoothing| Fit { smoothing, tolerance: 1e-12, max_iterations: 50_000 };
     let last = |trace: &[f64]| trace.last().copied().map_or(Value::Null, number);
     let labels = |posterior: &[f64]| -> Value {
         most_probable(posterior, classes).into_iter().map(|c| json!(c as u64 + base)).collect()
