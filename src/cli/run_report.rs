@@ -11,6 +11,7 @@ use crate::provider::LedgerTotals;
 use crate::ruling::Ruling;
 use crate::run::rows::each_ruling;
 use crate::run::{JudgeTally, Report};
+use crate::stats::interval::wilson;
 use crate::store::{RunRecord, Store, StoreError};
 use crate::verdict::Status;
 
@@ -267,8 +268,13 @@ fn judges(judges: &[JudgeTally]) -> String {
 
 /// A share with its 95% interval (Wilson, 1927), or nothing without cases.
 fn share(part: u64, whole: u64) -> String {
-    let _ = (part, whole);
-    String::new()
+    match wilson(part, whole, 0.95) {
+        Ok(share) => format!(
+            "; accepted of the decided: {:.2} (95% interval {:.2} to {:.2}, n = {whole})",
+            share.point, share.interval.lower, share.interval.upper
+        ),
+        Err(_) => String::new(),
+    }
 }
 
 fn short(text: &str, most: usize) -> String {
