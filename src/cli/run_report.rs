@@ -240,8 +240,7 @@ fn judges(judges: &[JudgeTally]) -> String {
                 .map(|(status, n)| format!("{status} {n}"))
                 .collect();
             let mean = judge.mean_score.map_or_else(|| "-".into(), |mean| format!("{mean:.2}"));
-            let deviation =
-                judge.standard_deviation.map_or_else(|| "-".into(), |sd| format!("{sd:.2}"));
+            let margin = judge.margin().map_or_else(|| "-".into(), |margin| format!("{margin:.2}"));
             let latency =
                 judge.mean_latency_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.0} ms"));
             let tokens = match judge.tokens_in + judge.tokens_out {
@@ -252,7 +251,7 @@ fn judges(judges: &[JudgeTally]) -> String {
                 judge.name.clone(),
                 ok.to_string(),
                 mean,
-                deviation,
+                margin,
                 latency,
                 tokens,
                 others.join(", "),
@@ -260,7 +259,7 @@ fn judges(judges: &[JudgeTally]) -> String {
         })
         .collect();
     table(
-        &["judge", "votes", "mean", "sd", "time", "tokens", "without a vote"],
+        &["judge", "votes", "mean", "±", "time", "tokens", "without a vote"],
         rows,
         &[1, 2, 3, 4, 5],
     )

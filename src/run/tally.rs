@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::ruling::{Decision, Ruling};
+use crate::stats::distribution::student_critical;
 use crate::verdict::{Status, StatusCounts, Verdict};
 
 /// What one judge did.
@@ -66,6 +67,15 @@ impl Moments {
 }
 
 impl JudgeTally {
+    /// Half the width of the 95% interval of the mean score (Student's t); `None` below two
+    /// scores.
+    #[must_use]
+    pub fn margin(&self) -> Option<f64> {
+        let n = self.score.count as f64;
+        let critical = student_critical(0.95, n - 1.0);
+        self.standard_deviation.map(|deviation| critical * deviation / n.sqrt())
+    }
+
     fn add(&mut self, verdict: &Verdict) {
         self.statuses.add(verdict.status);
         if let Some(score) = verdict.score {
