@@ -35,6 +35,8 @@ pub mod risk;
 pub mod sampling;
 pub mod shrinkage;
 pub mod summary;
+#[cfg(test)]
+mod tests;
 pub mod two_sample;
 mod undefined;
 
