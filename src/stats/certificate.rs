@@ -254,7 +254,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::bootstrap::stream;
+    use crate::stats::draw::stream;
     use rand::RngExt;
 
     #[test]

@@ -316,9 +316,9 @@ mod tests {
     /// largest score, estimated on a large independent sample.
     #[test]
     fn the_trajectory_rule_keeps_its_promise_for_any_number_of_checks() {
-        use crate::stats::bootstrap::stream;
         use crate::stats::certificate::{Threshold, certify_threshold};
         use crate::stats::distribution::normal_quantile;
+        use crate::stats::draw::stream;
         use rand::RngExt;
 
         let (alpha, delta, n, repeats, truth) = (0.1, 0.1, 60usize, 400u64, 8000usize);

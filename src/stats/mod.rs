@@ -19,6 +19,7 @@ pub mod consistency;
 pub mod correlation;
 pub mod dependence;
 pub mod distribution;
+pub mod draw;
 pub mod drift;
 mod estimate;
 pub mod evidence;

@@ -205,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::bootstrap::{binomial, stream};
+    use crate::stats::draw::{binomial, stream};
 
     #[test]
     fn the_count_is_never_rebuilt_from_the_ratio() {

@@ -40,7 +40,8 @@ fn numbers(name: &str, values: impl IntoIterator<Item = Defined>) {
 
 fn series(x: &[f64], y: &[f64], good: &[bool]) {
     numbers("summary", [summary::mean(x), summary::median(x), summary::variance(x)]);
-    let pair: [fn(&[f64], &[f64]) -> Defined; 8] = [
+    type OfPairs = fn(&[f64], &[f64]) -> Defined;
+    let pair: [OfPairs; 8] = [
         correlation::pearson,
         correlation::spearman,
         correlation::kendall_tau_b,

@@ -317,6 +317,8 @@ mod tests {
     const EXACT: Fit = Fit { smoothing: 0.0, tolerance: 1e-10, max_iterations: 5000 };
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn the_log_likelihood_never_falls(
             labels in prop::collection::vec(0usize..3, 12..120), raters in 2usize..5

@@ -68,7 +68,7 @@ pub fn post_stratified(cells: &[Cell], level: f64) -> Defined<PostStratified> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::{binomial, stream};
+    use crate::stats::draw::{binomial, stream};
 
     /// Labels `n` of `all` judged cases drawn at random, `repeats` times; the share of 95 %
     /// intervals that hold the true rate.

@@ -3,13 +3,14 @@
 //!
 //! All are undefined for a judge no better than a coin (sensitivity + specificity <= 1).
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::bootstrap::{Resampling, binomial, percentile_estimate, stream};
+use crate::stats::bootstrap::{Resampling, percentile_estimate};
 use crate::stats::distribution::normal_critical;
+use crate::stats::draw::{binomial, stream};
 use crate::stats::undefined::{Defined, Reason, require_open_unit, require_unit, undefined};
 use crate::stats::{Estimate, Interval, Method};
-use rayon::prelude::*;
 
 /// What is known of a judge: its verdicts on all cases and its rates on labelled ones.
 ///
