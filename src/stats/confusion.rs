@@ -71,7 +71,7 @@ impl Confusion {
         self.positives().saturating_add(self.negatives())
     }
 
-    /// TPR = TP / (TP + FN), sensitivity; in [0,1].
+    /// TPR = TP / (TP + FN), sensitivity; in \[0,1\].
     ///
     /// # Errors
     /// `no_positives`.
@@ -79,7 +79,7 @@ impl Confusion {
         share(self.true_positive, self.positives(), Reason::NoPositives)
     }
 
-    /// TNR = TN / (TN + FP), specificity; in [0,1].
+    /// TNR = TN / (TN + FP), specificity; in \[0,1\].
     ///
     /// # Errors
     /// `no_negatives`.
@@ -145,7 +145,7 @@ impl Confusion {
         Ok(f64::midpoint(self.true_positive_rate()?, self.true_negative_rate()?))
     }
 
-    /// J = TPR + TNR - 1 (Youden 1950), in [-1,1].
+    /// J = TPR + TNR - 1 (Youden 1950), in \[-1,1\].
     ///
     /// # Errors
     /// `no_positives`, `no_negatives`.
@@ -163,7 +163,7 @@ impl Confusion {
         share(doubled, whole, Reason::NoPositives)
     }
 
-    /// Matthews correlation (1975) = phi of the table, in [-1,1].
+    /// Matthews correlation (1975) = phi of the table, in \[-1,1\].
     ///
     /// # Errors
     /// `no_data`, or `constant_input` when a margin is empty.

@@ -52,7 +52,7 @@ pub fn stability_index(baseline: &[f64], current: &[f64]) -> Defined<StabilityIn
     Ok(StabilityIndex { value, smoothed: s.smoothed })
 }
 
-/// Jensen-Shannon divergence in nats (Lin 1991), in [0, ln 2]; no smoothing needed.
+/// Jensen-Shannon divergence in nats (Lin 1991), in \[0, ln 2\]; no smoothing needed.
 ///
 /// # Errors
 /// As [`stability_index`].

@@ -25,7 +25,7 @@ pub fn false_accept_independent(rate: f64, checks: u32) -> Defined {
 /// independence, rho = 1 gives f.
 ///
 /// # Errors
-/// `out_of_range` for f or rho outside [0,1], `not_finite`.
+/// `out_of_range` for f or rho outside \[0,1\], `not_finite`.
 pub fn false_accept_correlated(rate: f64, correlation: f64, checks: u32) -> Defined {
     require_unit(&[rate, correlation])?;
     if checks == 0 || rate == 0.0 {

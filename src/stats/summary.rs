@@ -67,7 +67,7 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
 }
 
 /// Quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan
-/// 1996) of values already sorted; `p` in [0,1].
+/// 1996) of values already sorted; `p` in \[0,1\].
 ///
 /// # Errors
 /// `no_data`, `out_of_range`.

@@ -205,7 +205,7 @@ pub(crate) fn require_pairs(x: &[f64], y: &[f64]) -> Defined<()> {
     require_finite(y)
 }
 
-/// Refuses values outside [0,1].
+/// Refuses values outside \[0,1\].
 pub(crate) fn require_unit(values: &[f64]) -> Defined<()> {
     require_finite(values)?;
     if values.iter().all(|v| (0.0..=1.0).contains(v)) {

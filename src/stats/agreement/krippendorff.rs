@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats::Estimate;
 use crate::stats::bootstrap::{Resampling, percentile_estimate, weighted_replicates};
 use crate::stats::undefined::{Defined, Reason, require_usable, undefined};
-use crate::stats::{Estimate, Method};
 
 /// Level of measurement: what makes two values differ, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +158,6 @@ pub fn krippendorff_bootstrap(
     let replicates =
         weighted_replicates(n, resampling, |w| coded.alpha(|u| f64::from(w[u]), level));
     percentile_estimate(point, replicates, n, resampling.level)
-        .map(|e| Estimate { method: Method::BootstrapPercentile, ..e })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::stats::{Estimate, Interval, Method};
 pub struct PredictionPowered {
     /// The mean with a normal interval, not clipped.
     pub estimate: Estimate,
-    /// Weight of the judge, in [0,1].
+    /// Weight of the judge, in \[0,1\].
     pub weight: f64,
     /// Whether the labels disagree with the judge at least ten times in each direction;
     /// below that the interval is known to cover far less than it claims.
@@ -37,7 +37,7 @@ pub enum Divisor {
 /// `V = l^2 Var(f_unlabelled)/N + Var(y - l f)/n` (Angelopoulos et al. 2023).
 ///
 /// # Errors
-/// `length_mismatch`, `no_data`, `not_finite`, `out_of_range` for a weight outside [0,1];
+/// `length_mismatch`, `no_data`, `not_finite`, `out_of_range` for a weight outside \[0,1\];
 /// `too_few_values` below two labels or two unlabelled cases.
 pub fn ppi_with_weight(
     label: &[f64],
@@ -81,7 +81,7 @@ pub fn ppi_with_weight(
 }
 
 /// The weight that minimises the variance:
-/// `l* = Cov(y, f) / (Var(f) (1 + n/N))` cut to [0,1]; 0 for a constant judge.
+/// `l* = Cov(y, f) / (Var(f) (1 + n/N))` cut to \[0,1\]; 0 for a constant judge.
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`.
