@@ -94,9 +94,8 @@ pub enum Threshold<K = f64> {
 /// `#{bad >= t} <= k*`; its false-positive rate is at most alpha with confidence
 /// 1 - delta. Keys may be scores, or `(median, mean)` pairs ordered lexicographically.
 ///
-/// Candidates must be chosen before looking at the labels; the keys of all cases, good and
-/// bad, are. With only the bad keys as candidates the bound is the same and the threshold
-/// at most stricter.
+/// Any candidates will do, such as the keys of all cases, good and bad: the threshold lies
+/// above the (k*+1)-th largest bad key in every case, and that alone bounds the rate.
 ///
 /// # Errors
 /// `not_finite` when keys cannot be ordered, `out_of_range` for alpha or delta.
