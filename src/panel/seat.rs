@@ -15,7 +15,7 @@ use super::spec::SeatKeys;
 use crate::case::Case;
 use crate::judge::BoxedJudge;
 use crate::judge::process::Period;
-use crate::provider::CallContext;
+use crate::provider::{CallContext, Held};
 use crate::verdict::{Status, Verdict};
 
 /// The time for one verdict where the configuration names none.
@@ -102,7 +102,7 @@ impl Seat {
         };
         let started = Instant::now();
         let deadline = context.deadline.min(started + self.timeout);
-        let context = CallContext { sample, deadline, ..context };
+        let context = CallContext { sample, deadline, held: Held::default(), ..context };
         let work = AssertUnwindSafe(self.judge.judge(case, &context)).catch_unwind();
         let verdict = tokio::select! {
             biased;
@@ -112,7 +112,7 @@ impl Seat {
             () = context.cancel.cancelled() => {
                 Verdict::failed(Status::Cancelled, "stopped before the judge had answered")
             }
-            () = tokio::time::sleep_until(deadline + GRACE) => Verdict::failed(
+            () = overdue(&context) => Verdict::failed(
                 Status::Timeout,
                 format!("no verdict within {} s", (deadline - started).as_secs_f64()),
             ),
@@ -138,6 +138,17 @@ impl Seat {
             (_, _) => verdict.score = None,
         }
         verdict
+    }
+}
+
+/// Returns when a judge has not kept its own deadline, the grace included.
+async fn overdue(context: &CallContext) {
+    loop {
+        context.past_due().await;
+        tokio::time::sleep(GRACE).await;
+        if Instant::now() >= context.due() + GRACE {
+            return;
+        }
     }
 }
 

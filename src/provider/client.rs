@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use super::capability::Capability;
 use super::chat::{ChatReply, ChatRequest};
@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::flight::Flights;
 use super::key::ReplyKey;
 use super::ledger::Reservation;
-use super::pace::Blocked;
+use super::pace::Frozen;
 use super::retry::{Waits, asked_for, asked_for_in_body};
 use super::transport::{Http, Incoming, Outgoing, Transport};
 use super::wire::{Decoded, Plan, ServerFault, Undecodable, downgraded};
@@ -75,7 +75,17 @@ async fn within<F: Future>(context: &CallContext, work: F) -> Result<F::Output, 
         biased;
         () = context.cancel.cancelled() => Err(Ended::Cancelled),
         output = work => Ok(output),
-        () = sleep_until(context.deadline) => Err(Ended::Deadline),
+        () = context.past_due() => Err(Ended::Deadline),
+    }
+}
+
+/// Waits for one's own turn: as long as it takes, since the deadline waits too.
+async fn in_turn<F: Future>(context: &CallContext, turn: F) -> Result<F::Output, Ended> {
+    let _holding = context.held.begin();
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Err(Ended::Cancelled),
+        output = turn => Ok(output),
     }
 }
 
@@ -298,7 +308,7 @@ impl Call<'_> {
                 self.endpoint.lane.pace.freeze(now + wait);
             }
             let may_help = failures < failure.attempts();
-            if !may_help || wait >= self.context.deadline.saturating_duration_since(now) {
+            if !may_help || wait >= self.context.due().saturating_duration_since(now) {
                 let error = failure.into_error(self.endpoint, self.request);
                 return Err(if may_help { too_late(error, wait) } else { error });
             }
@@ -334,10 +344,10 @@ impl Call<'_> {
         // Whoever tried may have learned something meanwhile.
         let plan = endpoint.capability.plan(wire, request);
         let permit =
-            within(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.deadline))
+            in_turn(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.due()))
                 .await
                 .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
-                .map_err(|blocked| blocked_error(blocked, endpoint))?;
+                .map_err(|Frozen| frozen_error(endpoint))?;
         if context.cancel.is_cancelled() {
             return Err(stopped(&Ended::Cancelled, endpoint, ""));
         }
@@ -355,7 +365,7 @@ impl Call<'_> {
             // First, so that a reply that is here already, and paid for, is never thrown away.
             outcome = self.transport.send(outgoing) => Ok(outcome),
             () = context.cancel.cancelled() => Err(Ended::Cancelled),
-            () = sleep_until(context.deadline) => Err(Ended::Deadline),
+            () = context.past_due() => Err(Ended::Deadline),
         }
         .map_err(|ended| stopped(&ended, endpoint, "waiting for the reply"))?;
         let failure = match outcome {
@@ -464,18 +474,10 @@ fn too_late(error: ProviderError, wait: Duration) -> ProviderError {
     ProviderError { message, ..error }
 }
 
-fn blocked_error(blocked: Blocked, endpoint: &Inner) -> ProviderError {
-    let (what, hint) = match blocked {
-        Blocked::Frozen => ("the server asked for a pause that ends", "raise `timeout`"),
-        Blocked::Requests => {
-            ("`requests_per_minute` has room only", "raise `timeout` or `requests_per_minute`")
-        }
-        Blocked::Tokens => {
-            ("`tokens_per_minute` has room only", "raise `timeout` or `tokens_per_minute`")
-        }
-    };
-    let message = format!("`{}`: {what} after the deadline", endpoint.name);
-    ProviderError::new(Status::RateLimited, message).hint(hint)
+fn frozen_error(endpoint: &Inner) -> ProviderError {
+    let message =
+        format!("`{}`: the server asked for a pause that ends after the deadline", endpoint.name);
+    ProviderError::new(Status::RateLimited, message).hint("raise `timeout`")
 }
 
 fn failure_name(failure: &Failure) -> String {

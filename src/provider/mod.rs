@@ -27,7 +27,7 @@ pub use chat::{
     ChatReply, ChatRequest, FinishReason, Message, ResponseFormat, Role, TokenLogprobs,
 };
 pub use client::Client;
-pub use context::CallContext;
+pub use context::{CallContext, Held, Holding};
 pub use cost::{Price, price_table_date};
 pub use endpoint::{Endpoint, EndpointSpec};
 pub use error::{EndpointError, ProviderError};

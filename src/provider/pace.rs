@@ -90,19 +90,20 @@ impl Bucket {
     }
 }
 
-/// Why there is no leave to send before the deadline.
+/// The server asked for a pause that ends after the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blocked {
-    /// The server asked for a pause.
-    Frozen,
-    /// `requests_per_minute`.
-    Requests,
-    /// `tokens_per_minute`.
-    Tokens,
-}
+pub(super) struct Frozen;
 
-/// What stands in the way now, and until when, where that is known.
-type Wait = (Option<Blocked>, Option<Instant>);
+/// What stands in the way now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// The server asked for a pause until then.
+    Frozen(Instant),
+    /// A limit a minute has room then.
+    Until(Instant),
+    /// Too many in flight: until one of them ends.
+    Place,
+}
 
 impl Pace {
     pub(super) fn new() -> Self {
@@ -141,30 +142,30 @@ impl Pace {
         tighter(&mut state.tokens, limits.tokens_per_minute.map(|limit| limit as f64), 1.0);
     }
 
-    /// Leave to send one request of about `tokens` tokens, when there is room.
+    /// Leave to send one request of about `tokens` tokens, when there is room: however long
+    /// the limits that the user set make it wait.
     ///
     /// # Errors
-    /// At once where the wait would pass the deadline.
+    /// At once where the server asked for a pause that passes the deadline.
     pub(super) async fn acquire(
         &self,
         tokens: u64,
         deadline: Instant,
-    ) -> Result<Permit<'_>, Blocked> {
+    ) -> Result<Permit<'_>, Frozen> {
         let _head = self.line.lock().await;
         loop {
-            let (why, until) = match self.take(tokens as f64) {
+            let until = match self.take(tokens as f64) {
                 Ok(permit) => return Ok(permit),
-                Err(wait) => wait,
-            };
-            match (why, until) {
-                (Some(why), Some(until)) if until >= deadline => return Err(why),
-                (_, Some(until)) => {
-                    tokio::select! {
-                        () = sleep_until(until) => {}
-                        () = self.freed.notified() => {}
-                    }
+                Err(Wait::Frozen(until)) if until >= deadline => return Err(Frozen),
+                Err(Wait::Frozen(until) | Wait::Until(until)) => until,
+                Err(Wait::Place) => {
+                    self.freed.notified().await;
+                    continue;
                 }
-                (_, None) => self.freed.notified().await,
+            };
+            tokio::select! {
+                () = sleep_until(until) => {}
+                () = self.freed.notified() => {}
             }
         }
     }
@@ -181,28 +182,21 @@ impl Pace {
         let state = &mut *guard;
         if let Some(until) = state.frozen_until {
             if now < until {
-                return Err((Some(Blocked::Frozen), Some(until)));
+                return Err(Wait::Frozen(until));
             }
             state.frozen_until = None;
         }
         if f64::from(state.in_flight) + 1.0 > state.window.max(1.0) {
-            return Err((None, None));
+            return Err(Wait::Place);
         }
-        let mut wait: Option<(Blocked, Instant)> = None;
-        for (bucket, amount, why) in [
-            (&mut state.requests, 1.0, Blocked::Requests),
-            (&mut state.tokens, tokens, Blocked::Tokens),
-        ] {
+        let mut wait: Option<Instant> = None;
+        for (bucket, amount) in [(&mut state.requests, 1.0), (&mut state.tokens, tokens)] {
             let Some(bucket) = bucket else { continue };
             bucket.refill(now);
-            if let Some(until) = bucket.ready(amount, now)
-                && wait.is_none_or(|(_, other)| until > other)
-            {
-                wait = Some((why, until));
-            }
+            wait = wait.max(bucket.ready(amount, now));
         }
-        if let Some((why, until)) = wait {
-            return Err((Some(why), Some(until)));
+        if let Some(until) = wait {
+            return Err(Wait::Until(until));
         }
         if let Some(bucket) = &mut state.requests {
             bucket.level -= 1.0;
@@ -331,15 +325,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_past_the_deadline_is_refused_at_once() {
+    async fn a_limit_of_ones_own_is_waited_for_and_a_server_s_pause_only_until_the_deadline() {
         let pace = limited(Limits { requests_per_minute: Some(1), ..Limits::default() });
         departures(&pace, 1, 1).await;
         let start = Instant::now();
-        let blocked = pace.acquire(1, Instant::now() + Duration::from_secs(5)).await.unwrap_err();
-        assert_eq!((blocked, start.elapsed()), (Blocked::Requests, Duration::ZERO));
+        drop(pace.acquire(1, Instant::now() + Duration::from_secs(5)).await.unwrap());
+        assert!(start.elapsed() >= Duration::from_secs(59));
         pace.freeze(Instant::now() + Duration::from_secs(90));
+        let start = Instant::now();
         let blocked = pace.acquire(1, Instant::now() + Duration::from_secs(80)).await.unwrap_err();
-        assert_eq!(blocked, Blocked::Frozen);
+        assert_eq!((blocked, start.elapsed()), (Frozen, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]

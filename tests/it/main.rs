@@ -6,6 +6,9 @@
 mod bad_input;
 mod durability;
 mod external;
+mod golden;
+#[path = "../support/golden/mod.rs"]
+mod golden_cases;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod provider;

@@ -1,11 +1,8 @@
 //! Every statistic against independent reference values, case by case.
 
-#[path = "support/golden/mod.rs"]
-mod golden;
-
 use std::path::Path;
 
-use golden::Outcome;
+use crate::golden_cases::{self, Outcome};
 
 /// Their annotations belong to others and are not shipped; they are checked when a copy is
 /// at hand.
@@ -14,7 +11,7 @@ const OUTSIDE: [&str; 1] = ["alt_test_datasets"];
 #[test]
 fn every_golden_case_is_met() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/golden_stats.json");
-    let cases = golden::load(&file).unwrap();
+    let cases = golden_cases::load(&file).unwrap();
     assert!(cases.len() >= 89, "only {} cases were read", cases.len());
     let mut off = Vec::new();
     for case in &cases {
