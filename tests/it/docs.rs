@@ -337,8 +337,10 @@ fn every_flag_in_the_docs_commands_is_one_of_its_verb() {
                 let Some(command) = line.trim_start_matches("$ ").strip_prefix("venire ") else {
                     continue;
                 };
-                let words: Vec<&str> =
-                    command.split_whitespace().take_while(|w| !matches!(*w, "|" | "&&" | "#")).collect();
+                let words: Vec<&str> = command
+                    .split_whitespace()
+                    .take_while(|w| !matches!(*w, "|" | "&&" | "#"))
+                    .collect();
                 let ran = bench.run(&[words[0], "--help"]);
                 assert_eq!(ran.code, 0, "{}: no verb `{}`", block.place, words[0]);
                 for flag in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
