@@ -90,6 +90,25 @@ fn a_panel_in_the_current_folder_is_the_same_however_its_file_is_named() {
     assert_ne!(seated[0], changed, "the script's content is part of the fingerprint");
 }
 
+#[tokio::test]
+async fn a_service_on_this_machine_is_not_looked_for_behind_a_proxy() {
+    let (url, asked) = serve(|_, _, _| r#"{"score":1}"#.into_response()).await;
+    let bench = Workbench::new();
+    bench.write(
+        "panel.toml",
+        format!("[[judge]]\nname = \"s\"\nkind = \"http\"\nurl = \"{url}\"\n"),
+    );
+    bench.write("answer.txt", "yes");
+    let mut command = bench.command(&["score", "answer.txt"]);
+    // Nothing listens on port 1.
+    command.env("HTTP_PROXY", "http://127.0.0.1:1").env("http_proxy", "http://127.0.0.1:1");
+    command.env_remove("NO_PROXY").env_remove("no_proxy");
+    let run = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let output = run.await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
 #[test]
 fn every_kind_has_a_schema_that_names_its_keys() {
     let schemas = [
