@@ -6,7 +6,7 @@ use clap::Args;
 use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
-use super::printer::Printer;
+use super::printer::{Printer, plural};
 use super::summary::{number, reason};
 use crate::ruling::{Decision, Ruling};
 
@@ -41,11 +41,11 @@ pub(super) async fn run(
 
 fn text(ruling: &Ruling) -> String {
     let mut lines = vec![format!(
-        "{}: score {}, {} of {} votes; {}",
+        "{}: score {}, {} of {}; {}",
         ruling.decision.name(),
         number(ruling.score),
         ruling.votes_used,
-        ruling.votes_declared,
+        plural(u64::from(ruling.votes_declared), "vote", "votes"),
         reason(ruling)
     )];
     if ruling.decision == Decision::Accept {

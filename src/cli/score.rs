@@ -5,7 +5,7 @@ use clap::Args;
 use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
-use super::printer::{Printer, table};
+use super::printer::{Printer, plural, table};
 use super::summary::{number, reason, vote};
 use crate::ruling::Ruling;
 
@@ -70,9 +70,9 @@ fn text(ruling: &Ruling) -> String {
         reason(ruling)
     ));
     text.push_str(&format!(
-        "{} of {} votes{}",
+        "{} of {}{}",
         ruling.votes_used,
-        ruling.votes_declared,
+        plural(u64::from(ruling.votes_declared), "vote", "votes"),
         ruling.spread.map(|spread| format!(", spread {spread:.2}")).unwrap_or_default(),
     ));
     text

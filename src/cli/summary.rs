@@ -1,5 +1,6 @@
 //! Numbers and reasons in words, for all verbs alike.
 
+use super::printer::plural;
 use crate::ruling::{Reason, Ruling, Vote};
 use crate::score::Score;
 use crate::verdict::Status;
@@ -29,7 +30,9 @@ pub(super) fn reason(ruling: &Ruling) -> String {
         Reason::RequiredCriterion { criterion } => {
             format!("the required criterion `{criterion}` fails")
         }
-        Reason::NoQuorum => format!("a decision needs {} votes", ruling.quorum),
+        Reason::NoQuorum => {
+            format!("a decision needs {}", plural(u64::from(ruling.quorum), "vote", "votes"))
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::process::{Period, plain};
 use super::script::answer::{self, AnswerForm};
 use super::{BoxedJudge, BuildContext, BuildError, Judge};
 use crate::case::Case;
-use crate::provider::{CallContext, ProviderError};
+use crate::provider::{CallContext, ProviderError, is_loopback};
 use crate::score::Scale;
 use crate::verdict::{Fingerprint, Status, Verdict};
 
@@ -279,12 +279,14 @@ impl HttpJudge {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = reqwest::Client::builder()
+        let builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(Duration::from_secs(10))
-            .user_agent(concat!("venire/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| Failure::new(Status::Internal, error.to_string()))?;
+            .user_agent(concat!("venire/", env!("CARGO_PKG_VERSION")));
+        // A proxy could not reach a service on this machine.
+        let builder = if is_loopback(&self.url) { builder.no_proxy() } else { builder };
+        let client =
+            builder.build().map_err(|error| Failure::new(Status::Internal, error.to_string()))?;
         Ok(self.client.get_or_init(|| client))
     }
 

@@ -94,15 +94,23 @@ pub struct BuildContext {
 }
 
 impl BuildContext {
-    /// A context for a panel file in `base`.
+    /// A context for a panel file in `base`; the empty path, which is the parent of a bare
+    /// file name, is the current folder.
     #[must_use]
     pub fn new(base: impl Into<PathBuf>, client: Client) -> Self {
-        Self { base: base.into(), client }
+        let base = base.into();
+        // The empty path can be joined to, but neither opened nor resolved nor run in.
+        let base = if base.as_os_str().is_empty() { PathBuf::from(".") } else { base };
+        Self { base, client }
     }
 
     /// A path of the configuration, from where the configuration stands.
     #[must_use]
     pub fn resolve(&self, path: &Path) -> PathBuf {
+        // Messages then name `rubric.toml`, as it is written, and not `./rubric.toml`.
+        if self.base == Path::new(".") && !path.as_os_str().is_empty() {
+            return path.to_owned();
+        }
         self.base.join(path)
     }
 }

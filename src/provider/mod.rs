@@ -35,3 +35,4 @@ pub use key::ReplyKey;
 pub use ledger::{Ledger, LedgerLimits, LedgerTotals, Reservation, WorstCase};
 pub use replies::{KeepError, NoReplies, ReplyStore};
 pub use service::provider_names;
+pub(crate) use transport::is_loopback;

@@ -76,7 +76,7 @@ pub(super) struct Http {
 }
 
 /// Whether an address is this machine's own.
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

@@ -18,6 +18,8 @@ use venire::judge::{BoxedJudge, BuildContext, command, http, observe, replay, sc
 use venire::provider::{CallContext, Client};
 use venire::verdict::{Status, Verdict};
 
+use crate::workbench::Workbench;
+
 fn context(seconds: u64) -> CallContext {
     CallContext::standalone(Duration::from_secs(seconds))
 }
@@ -61,6 +63,50 @@ async fn every_kind_is_seated_from_a_file() {
     let prints: std::collections::BTreeSet<_> =
         seats.iter().map(|seat| seat.fingerprint()).collect();
     assert_eq!(prints.len(), 4);
+}
+
+#[test]
+fn a_panel_in_the_current_folder_is_the_same_however_its_file_is_named() {
+    let bench = Workbench::new();
+    let panel = r#"
+        [[judge]]
+        name = "command"
+        kind = "command"
+        checks = [{ argv = ["grep", "good"] }]
+        [[judge]]
+        name = "script"
+        kind = "script"
+        argv = ["sh", "judge.sh"]
+    "#;
+    let file = bench.write("panel.toml", panel);
+    bench.write("judge.sh", "echo '{\"score\": 1}'\n");
+    bench.write("answer.txt", "good\n");
+    bench.run(&["score", "-c", "panel.toml", "answer.txt"]).exits(0);
+    let names = ["panel.toml", "./panel.toml", file.to_str().unwrap()];
+    let seated = names.map(|name| bench.run(&["check", "-c", name]).exits(0).stdout);
+    assert_eq!((&seated[0], &seated[0]), (&seated[1], &seated[2]));
+    bench.write("judge.sh", "echo '{\"score\": 0}'\n");
+    let changed = bench.run(&["check", "-c", "panel.toml"]).exits(0).stdout;
+    assert_ne!(seated[0], changed, "the script's content is part of the fingerprint");
+}
+
+#[tokio::test]
+async fn a_service_on_this_machine_is_not_looked_for_behind_a_proxy() {
+    let (url, asked) = serve(|_, _, _| r#"{"score":1}"#.into_response()).await;
+    let bench = Workbench::new();
+    bench.write(
+        "panel.toml",
+        format!("[[judge]]\nname = \"s\"\nkind = \"http\"\nurl = \"{url}\"\n"),
+    );
+    bench.write("answer.txt", "yes");
+    let mut command = bench.command(&["score", "answer.txt"]);
+    // Nothing listens on port 1.
+    command.env("HTTP_PROXY", "http://127.0.0.1:1").env("http_proxy", "http://127.0.0.1:1");
+    command.env_remove("NO_PROXY").env_remove("no_proxy");
+    let run = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let output = run.await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
 #[test]

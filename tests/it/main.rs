@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
 mod bad_input;
+mod docs;
 mod durability;
 mod external;
 mod golden;
