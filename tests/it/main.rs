@@ -6,6 +6,7 @@
 mod bad_input;
 mod durability;
 mod external;
+mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod provider;
