@@ -43,7 +43,7 @@ pub(super) struct AnswerArgs {
     #[arg(long)]
     no_cache: bool,
     /// US dollars for this case at most
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = super::run::dollars)]
     cost_limit: Option<f64>,
 }
 

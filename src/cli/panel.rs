@@ -28,7 +28,7 @@ pub(super) struct PanelArgs {
     pub(super) repeat: u32,
 }
 
-fn unit(text: &str) -> Result<f64, String> {
+pub(super) fn unit(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
         _ => Err("expected a number between 0 and 1".into()),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Global;
 use super::exit::Exit;
 use super::export::{self, WhatArg};
-use super::panel::{PanelArgs, Seated, warn};
+use super::panel::{PanelArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
@@ -63,14 +63,14 @@ pub(super) struct RunArgs {
     #[arg(long)]
     dry_run: bool,
     /// Exit with 1 when a smaller share of the decided cases is accepted
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = unit)]
     fail_under: Option<f64>,
     /// Exit with 3 when a larger share of the cases is undecided
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = unit)]
     max_undecided: f64,
 }
 
-fn dollars(text: &str) -> Result<f64, String> {
+pub(super) fn dollars(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("expected an amount of US dollars such as 2.50".into()),

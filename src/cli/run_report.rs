@@ -108,6 +108,11 @@ impl Outcome<'_> {
                 plural(self.totals.cached_hits, "reply", "replies")
             ));
         }
+        for judge in &tally.judges {
+            if let Some(failure) = &judge.failure {
+                printer.result(&format!("`{}` failed, for example with {failure}", judge.name));
+            }
+        }
         printer.result("\nnext:");
         for line in self.next(&widest) {
             printer.result(&format!("  {line}"));

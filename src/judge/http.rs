@@ -50,7 +50,9 @@ pub struct HttpSpec {
     #[serde(default)]
     pub echo_id: bool,
     /// How long one request may take; only the judge's deadline holds when absent.
+    /// In a panel file the seat's `timeout` stands for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub timeout: Option<Period>,
     /// Which version of the service this is. Part of the fingerprint: raise it when the
     /// service changes in a way that the address does not show.

@@ -27,7 +27,7 @@ pub(super) fn merge(seats: &[SeatRules], verdicts: &[Verdict]) -> Vec<Finding> {
             verdict.criteria.iter().filter(|c| c.passed == Some(false)).filter_map(|criterion| {
                 Some((criterion.feedback.clone()?, Some(criterion.name.clone())))
             });
-        let general = verdict.feedback.iter().map(|finding| (finding.clone(), None));
+        let general = verdict.feedback.iter().map(|finding| about(finding, verdict));
         for (text, criterion) in of_criteria.chain(general) {
             let text = text.trim().to_owned();
             if text.is_empty() {
@@ -72,6 +72,15 @@ pub(super) fn merge(seats: &[SeatRules], verdicts: &[Verdict]) -> Vec<Finding> {
             .collect();
     }
     findings
+}
+
+/// A finding, and the criterion it is about where it opens with the name of one.
+fn about(finding: &str, verdict: &Verdict) -> (String, Option<String>) {
+    let named = verdict.criteria.iter().find_map(|criterion| {
+        let rest = finding.strip_prefix(criterion.name.as_str())?.strip_prefix(':')?;
+        Some((rest.trim().to_owned(), Some(criterion.name.clone())))
+    });
+    named.unwrap_or_else(|| (finding.to_owned(), None))
 }
 
 /// Which judges passed each criterion.
@@ -124,6 +133,14 @@ mod tests {
         assert_eq!(findings.len(), 2);
         assert_eq!(findings[0].judges, ["a", "b"]);
         assert_eq!(findings[0].text, "The total is wrong.");
+    }
+
+    #[test]
+    fn a_finding_that_names_its_criterion_is_the_criterion_s_finding() {
+        let judged = verdict("a", &["tone: too curt"], &[("tone", false, "too curt")]);
+        let findings = merge(&[seat("a", false)], &[judged]);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].criterion.as_deref(), Some("tone"));
     }
 
     #[test]

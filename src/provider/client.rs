@@ -252,7 +252,10 @@ impl Call<'_> {
                 return Ok(found(kept, self.endpoint));
             }
         }
-        let mut reservation = context.ledger.reserve(self.endpoint.worst_case(self.request))?;
+        let worst = self.endpoint.worst_case(self.request);
+        let mut reservation = in_turn(context, context.ledger.reserve_in_turn(worst))
+            .await
+            .map_err(|ended| stopped(&ended, self.endpoint, "waiting for the budget"))??;
         let answer = self.ask(&mut reservation).await?;
         let usage = answer.decoded.usage.unwrap_or_else(|| self.upper_bound(&answer.decoded));
         let price = self.endpoint.price;

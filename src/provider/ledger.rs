@@ -6,6 +6,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use super::error::ProviderError;
 use crate::verdict::{Status, Usage};
 
@@ -73,13 +75,15 @@ pub struct WorstCase {
 pub struct Ledger {
     limits: LedgerLimits,
     totals: Mutex<LedgerTotals>,
+    /// Told when a call gives back what it had set aside.
+    freed: Notify,
 }
 
 impl Ledger {
     /// A ledger with limits.
     #[must_use]
     pub fn new(limits: LedgerLimits) -> Self {
-        Self { limits, totals: Mutex::default() }
+        Self { limits, totals: Mutex::default(), freed: Notify::new() }
     }
 
     /// The limits.
@@ -136,6 +140,43 @@ impl Ledger {
         books.micro_dollars_reserved = books.micro_dollars_reserved.saturating_add(micro_dollars);
         books.tokens_reserved = books.tokens_reserved.saturating_add(tokens);
         Ok(Reservation { ledger: Arc::clone(self), micro_dollars, tokens })
+    }
+
+    /// As [`Ledger::reserve`], but where only what calls in flight have set aside stands in
+    /// the way, waits for them to give some of it back.
+    ///
+    /// # Errors
+    /// As [`Ledger::reserve`].
+    pub async fn reserve_in_turn(
+        self: &Arc<Self>,
+        worst: WorstCase,
+    ) -> Result<Reservation, ProviderError> {
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            // Listening before looking, so that what is given back in between is not missed.
+            freed.as_mut().enable();
+            match self.reserve(worst) {
+                Err(_) if self.may_fit_later(worst) => freed.await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Whether the call would fit if every call in flight gave all back.
+    fn may_fit_later(&self, worst: WorstCase) -> bool {
+        let books = self.books();
+        let tokens = worst.tokens_in.saturating_add(worst.tokens_out);
+        let fits = |limit: Option<u64>, spent: u64, more: u64| {
+            limit.is_none_or(|limit| spent.saturating_add(more) <= limit)
+        };
+        let reserved = books.micro_dollars_reserved > 0 || books.tokens_reserved > 0;
+        let priced = worst.micro_dollars.is_some() || self.limits.micro_dollars.is_none();
+        reserved
+            && priced
+            && fits(self.limits.micro_dollars, books.micro_dollars, worst.micro_dollars.unwrap_or(0))
+            && fits(self.limits.tokens, books.tokens(), tokens)
+            && self.check_calls(&books).is_ok()
     }
 
     /// Counts a reply that was found instead of asked for.
@@ -217,6 +258,8 @@ impl Drop for Reservation {
         books.micro_dollars_reserved =
             books.micro_dollars_reserved.saturating_sub(self.micro_dollars);
         books.tokens_reserved = books.tokens_reserved.saturating_sub(self.tokens);
+        drop(books);
+        self.ledger.freed.notify_waiters();
     }
 }
 
@@ -225,6 +268,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_call_waits_for_what_others_have_set_aside_and_never_for_what_is_spent() {
+        let limits = LedgerLimits { micro_dollars: Some(100), ..LedgerLimits::default() };
+        let ledger = Arc::new(Ledger::new(limits));
+        let worst = |micro_dollars| WorstCase {
+            micro_dollars: Some(micro_dollars),
+            ..WorstCase::default()
+        };
+        let mut first = ledger.reserve(worst(80)).unwrap();
+        let waiting = tokio::spawn({
+            let ledger = ledger.clone();
+            async move { ledger.reserve_in_turn(worst(50)).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        first.spend(&Usage::default(), Some(10));
+        drop(first);
+        waiting.await.unwrap().unwrap();
+        let mut second = ledger.reserve(worst(80)).unwrap();
+        second.spend(&Usage::default(), Some(60));
+        let refused = ledger.reserve_in_turn(worst(50)).await.map(drop).unwrap_err();
+        assert_eq!(refused.status, Status::Budget);
+    }
 
     fn usage(tokens_in: u64, tokens_out: u64) -> Usage {
         Usage { tokens_in, tokens_out, calls: 1, ..Usage::default() }

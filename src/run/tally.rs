@@ -25,6 +25,8 @@ pub struct JudgeTally {
     pub mean_latency_ms: Option<f64>,
     /// Verdicts answered from the store.
     pub cached: u64,
+    /// Status and reason of one verdict that failed, as an example; `None` without any.
+    pub failure: Option<String>,
     /// Prompt tokens.
     pub tokens_in: u64,
     /// Completion tokens.
@@ -80,6 +82,13 @@ impl JudgeTally {
         self.statuses.add(verdict.status);
         if let Some(score) = verdict.score {
             self.score.add(score.get());
+        }
+        if self.failure.is_none()
+            && verdict.status.is_error()
+            && !verdict.notes.contains_key(crate::panel::decide::NOT_NEEDED)
+            && let Some(detail) = &verdict.detail
+        {
+            self.failure = Some(format!("{}: {detail}", verdict.status));
         }
         if verdict.cached {
             self.cached += 1;

@@ -10,6 +10,7 @@ mod external;
 mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;
+mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod provider;

@@ -217,7 +217,8 @@ impl LlmJudge {
         verdict.latency_ms = latency_ms;
         verdict.cached = !replies.is_empty() && replies.iter().all(|r| r.cached);
         // One call without a price leaves the sum unknown; no call costs nothing.
-        verdict.cost_usd = replies.iter().map(|r| r.cost_usd).sum();
+        // (`+ 0.0`: the sum of no floats is -0.0.)
+        verdict.cost_usd = replies.iter().map(|r| r.cost_usd).sum::<Option<f64>>().map(|c| c + 0.0);
         verdict.model_returned = replies.iter().rev().find_map(|r| r.model.clone());
         if let Some(returned) = &verdict.model_returned
             && !same_family(self.server.model(), returned)

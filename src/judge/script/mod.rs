@@ -50,7 +50,9 @@ pub struct ScriptSpec {
     #[serde(default = "unit")]
     pub scale: Scale,
     /// How long one case may take; only the judge's deadline holds when absent.
+    /// In a panel file the seat's `timeout` stands for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub timeout: Option<Period>,
     /// Where it runs; the configuration's folder when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -224,6 +224,7 @@ async fn a_provider_error_keeps_its_status_and_gives_its_hint() {
     assert_eq!(verdict.status, Status::ProviderError);
     assert_eq!(verdict.detail.as_deref(), Some("bad request (hint: check the model's name)"));
     assert_eq!((verdict.attempts, verdict.usage.calls, verdict.cached), (1, 0, false));
+    assert_eq!(verdict.cost_usd.map(f64::is_sign_negative), Some(false), "nothing costs -0.0");
 }
 
 #[tokio::test]
