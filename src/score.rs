@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A finite number in [0,1]; higher is better.
+/// A finite number in \[0,1\]; higher is better.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Score(f64);
 

@@ -104,11 +104,20 @@ impl AnswerArgs {
         };
         let judged = panel.judge(&case, &context);
         tokio::pin!(judged);
-        tokio::select! {
-            ruling = &mut judged => Ok(ruling),
+        let ruling = tokio::select! {
+            ruling = &mut judged => ruling,
             // The verdicts then end as `cancelled`; what was paid for is kept.
-            () = interrupted => Ok(judged.await),
+            () = interrupted => judged.await,
+        };
+        for verdict in ruling.verdicts.iter().filter(|verdict| verdict.status.is_error()) {
+            printer.warn(&format!(
+                "`{}` has no vote: {}: {}",
+                verdict.judge,
+                verdict.status,
+                verdict.detail.as_deref().unwrap_or_default()
+            ));
         }
+        Ok(ruling)
     }
 }
 

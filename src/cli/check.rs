@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::exit::Exit;
-use super::panel::{PanelArgs, Seated, warn};
+use super::panel::{Keys, PanelArgs, Seated, warn};
 use super::printer::{Printer, plural, table};
 use super::run::DataArgs;
 use crate::provider::{CallContext, Client};
@@ -29,7 +29,10 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let Seated { spec, panel } = args.panel.seat(Client::default())?;
+    let keys = Keys::default();
+    let client = if args.ping { Client::default() } else { keys.client() };
+    let Seated { spec, panel } = args.panel.seat(client)?;
+    keys.warn(printer);
     let rows = panel
         .seats
         .iter()

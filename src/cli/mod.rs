@@ -59,7 +59,7 @@ struct Global {
     /// A file of NAME=value lines with API keys; never overrides the environment
     #[arg(long, global = true, value_name = "FILE")]
     env_file: Option<PathBuf>,
-    /// Say only what went wrong
+    /// No progress and no notes on stderr: warnings, errors and the result alone
     #[arg(short, long, global = true)]
     quiet: bool,
     /// Say more; twice for every request

@@ -1,6 +1,8 @@
 //! The panel that a verb works with: read, adjusted by flags, seated.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -67,6 +69,35 @@ impl PanelArgs {
             .with_context(|| format!("failed to seat the panel `{}`", self.config.display()))?;
         panel.repeat(self.repeat);
         Ok(Seated { spec, panel })
+    }
+}
+
+/// Keys that are looked for and not there, where nothing is asked and so none is needed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Keys {
+    missing: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Keys {
+    /// A client that takes a missing key for a warning; it must not send anything.
+    pub(super) fn client(&self) -> Client {
+        let missing = self.missing.clone();
+        Client::with_variables(move |name| {
+            std::env::var(name).ok().or_else(|| {
+                // Other variables, such as addresses, have no stand-in.
+                if !name.ends_with("KEY") {
+                    return None;
+                }
+                missing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+                Some("not-set".to_owned())
+            })
+        })
+    }
+
+    pub(super) fn warn(&self, printer: &Printer) {
+        for name in self.missing.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            printer.warn(&format!("`{name}` is not set: a run needs it"));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Global;
 use super::exit::Exit;
 use super::export::{self, WhatArg};
-use super::panel::{PanelArgs, Seated, unit, warn};
+use super::panel::{Keys, PanelArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
@@ -47,8 +47,15 @@ pub(super) struct RunArgs {
     /// Measurements in flight at most, over all judges
     #[arg(short = 'j', long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     max_concurrency: u32,
-    /// Go on with a stopped run: its id, or the newest when none is given
-    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
+    /// Go on with a stopped run: its id, or the newest when none is given. Its panel, data
+    /// and what shapes them are those it was started with
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "latest",
+        conflicts_with_all = ["config", "threshold", "seed", "repeat", "map", "on_bad_row", "split", "limit", "no_cache"]
+    )]
     resume: Option<String>,
     /// With `--resume`: ask again for verdicts that failed
     #[arg(long, requires = "resume")]
@@ -209,7 +216,10 @@ pub(super) async fn run(
             started
         }
     };
-    let Seated { spec, panel } = started.panel().seat(Client::default())?;
+    let keys = Keys::default();
+    let client = if args.dry_run { keys.client() } else { Client::default() };
+    let Seated { spec, panel } = started.panel().seat(client)?;
+    keys.warn(printer);
     let (read, scan) = started.reading.scan(&started.data, &panel, printer)?;
     if scan.count == 0 {
         printer.warn(&format!("`{}` has no cases: nothing was judged", scan.path));
@@ -222,8 +232,9 @@ pub(super) async fn run(
         return Ok(Exit::Done);
     }
     if args.cost_limit.is_some() && plan.cost_usd.is_none() {
+        let unpriced = unpriced(&panel, &read)?;
         anyhow::bail!(
-            "`--cost-limit` needs a price for every model: set `price = {{ input = …, output = … }}` (US dollars per million tokens) for the judges that have none"
+            "`--cost-limit` needs a price for every model, and {unpriced} has none: set `price = {{ input = …, output = … }}` (US dollars per million tokens; zeros for a model that costs nothing)"
         );
     }
     let mut store = Store::create(&global.store)?;
@@ -349,6 +360,21 @@ fn plan(panel: &Panel, read: &Read, whole: bool) -> anyhow::Result<Plan> {
         }
     }
     Ok(total)
+}
+
+/// The judges whose calls have no price.
+fn unpriced(panel: &Panel, read: &Read) -> anyhow::Result<String> {
+    let Some(case) = read.cases()?.next().transpose()? else { return Ok(String::new()) };
+    let names: Vec<String> = panel
+        .seats
+        .iter()
+        .filter(|seat| {
+            let plan = seat.judge.plan(&case);
+            plan.calls > 0 && plan.cost_usd.is_none()
+        })
+        .map(|seat| format!("`{}`", seat.name))
+        .collect();
+    Ok(names.join(", "))
 }
 
 /// The record of a run that is gone on with, if panel and data are still what they were.

@@ -237,7 +237,7 @@ fn judges(judges: &[JudgeTally]) -> String {
     let rows = judges
         .iter()
         .map(|judge| {
-            let ok = judge.statuses.get(Status::Ok);
+            let votes = judge.votes;
             let others: Vec<String> = judge
                 .statuses
                 .present()
@@ -254,7 +254,7 @@ fn judges(judges: &[JudgeTally]) -> String {
             };
             vec![
                 judge.name.clone(),
-                ok.to_string(),
+                votes.to_string(),
                 mean,
                 margin,
                 latency,
@@ -264,7 +264,7 @@ fn judges(judges: &[JudgeTally]) -> String {
         })
         .collect();
     table(
-        &["judge", "votes", "mean", "±", "time", "tokens", "without a vote"],
+        &["judge", "votes", "mean", "95% ±", "time", "tokens", "without a vote"],
         rows,
         &[1, 2, 3, 4, 5],
     )

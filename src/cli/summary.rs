@@ -40,8 +40,11 @@ pub(super) fn reason(ruling: &Ruling) -> String {
 pub(super) fn cure(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Abstained | Status::Cancelled => None,
-        Status::Unparseable | Status::OutOfRange => {
-            Some("the model does not keep to the form: try `mode = \"yes_no\"`, or a larger model")
+        Status::Unparseable => Some(
+            "no score in the answer, see `detail` in the export; small models keep best to `mode = \"yes_no\"`",
+        ),
+        Status::OutOfRange => {
+            Some("a number off the judge's `scale`: declare the scale, see `detail` in the export")
         }
         Status::Truncated => Some("raise the judge's `max_tokens`"),
         Status::Refused => Some("look at the replies: the model declines to judge these cases"),

@@ -16,7 +16,7 @@ use crate::verdict::{Status, Verdict};
 pub struct SeatRules {
     /// The judge's name.
     pub name: String,
-    /// The weight of its vote.
+    /// The weight of its vote; 0 for one that vetoes and does not vote.
     pub weight: f64,
     /// Whether a vote below the threshold rejects.
     pub required: bool,
@@ -24,6 +24,14 @@ pub struct SeatRules {
     pub report_only: bool,
     /// Samples that make one vote.
     pub samples: u32,
+}
+
+impl SeatRules {
+    /// Whether its vote is counted.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        !self.report_only && self.weight > 0.0
+    }
 }
 
 /// How a panel turns verdicts into a ruling.
@@ -52,7 +60,7 @@ impl Rules {
     /// Counted seats.
     #[must_use]
     pub fn declared(&self) -> u32 {
-        self.seats.iter().filter(|seat| !seat.report_only).count() as u32
+        self.seats.iter().filter(|seat| seat.votes()).count() as u32
     }
 
     /// The ruling on a case from the verdicts of its judges, given in any order.
@@ -103,8 +111,10 @@ impl Rules {
     /// votes present, raising one never turns an accept into a reject.
     pub(super) fn outcome(&self, votes: &[Option<Score>]) -> Outcome {
         let seats = || self.seats.iter().zip(votes).filter(|(seat, _)| !seat.report_only);
-        let counted: Vec<(Score, f64)> =
-            seats().filter_map(|(seat, vote)| Some(((*vote)?, seat.weight))).collect();
+        let counted: Vec<(Score, f64)> = seats()
+            .filter(|(seat, _)| seat.votes())
+            .filter_map(|(seat, vote)| Some(((*vote)?, seat.weight)))
+            .collect();
         if (counted.len() as u32) < self.quorum {
             return Outcome {
                 score: None,
@@ -215,7 +225,7 @@ fn fold(seat: &SeatRules, verdicts: &[Verdict]) -> Vote {
         score: vote::lower_median(&scores),
         status,
         weight: seat.weight,
-        counted: !seat.report_only,
+        counted: seat.votes(),
         required: seat.required,
         samples: seat.samples,
         samples_ok: scores.len() as u32,

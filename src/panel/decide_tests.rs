@@ -70,6 +70,22 @@ fn a_required_judge_can_not_be_outvoted() {
 }
 
 #[test]
+fn a_judge_without_weight_vetoes_and_does_not_vote() {
+    let mut veto = seat("veto");
+    veto.required = true;
+    veto.weight = 0.0;
+    let rules = rules(vec![seat("a"), veto]);
+    assert_eq!((rules.declared(), rules.quorum), (1, 2), "the test's own quorum counts seats");
+    let rules = Rules { quorum: 1, ..rules };
+    let low = rules.rule("x", vec![ok("a", 0.1), ok("veto", 1.0)]);
+    assert_eq!((low.decision, low.score), (Decision::Reject, Some(score(0.1))));
+    let vetoed = rules.rule("x", vec![ok("a", 0.9), ok("veto", 0.0)]);
+    assert_eq!(vetoed.decision, Decision::Reject);
+    let down = rules.rule("x", vec![failed("a", Status::ProviderError), ok("veto", 1.0)]);
+    assert_eq!(down.decision, Decision::Undecided, "a veto fills no quorum");
+}
+
+#[test]
 fn a_report_only_judge_is_shown_and_not_counted() {
     let mut shown = seat("shown");
     shown.report_only = true;

@@ -125,6 +125,13 @@ impl Seat {
         verdict.judge.clone_from(&self.name);
         verdict.fingerprint = self.judge.fingerprint().clone();
         verdict.sample = sample;
+        // A rubric's criteria are the same for every judge that uses it; a rule's or a
+        // command's are its own, and must not be merged with another's of the same name.
+        if matches!(self.judge.kind(), "rule" | "command" | "observe") {
+            for criterion in &mut verdict.criteria {
+                criterion.name = format!("{}/{}", self.name, criterion.name);
+            }
+        }
         if verdict.latency_ms == 0 {
             verdict.latency_ms = elapsed.as_millis() as u64;
         }

@@ -86,7 +86,8 @@ pub struct SeatSpec {
 pub struct SeatKeys {
     /// The judge's name in votes and reports; unique on the panel.
     pub name: String,
-    /// The weight of its vote, where the aggregator uses weights; above 0.
+    /// The weight of its vote, where the aggregator uses weights; above 0, or 0 for a
+    /// `required` judge that vetoes and does not vote.
     #[serde(default = "default_weight")]
     pub weight: f64,
     /// A vote below the threshold rejects, whatever the others say.
@@ -101,6 +102,14 @@ pub struct SeatKeys {
     /// The time for one verdict; 120 seconds by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Period>,
+}
+
+impl SeatKeys {
+    /// Whether its vote is counted.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        !self.report_only && self.weight > 0.0
+    }
 }
 
 /// A judge of some kind.
@@ -243,7 +252,7 @@ impl PanelSpec {
     /// Seats that are counted.
     #[must_use]
     pub fn counted(&self) -> u32 {
-        self.judge.iter().filter(|judge| !judge.seat.report_only).count() as u32
+        self.judge.iter().filter(|judge| judge.seat.votes()).count() as u32
     }
 
     /// The least number of votes for a decision.
@@ -285,11 +294,12 @@ impl PanelSpec {
                     format!("another judge is named `{}`: names must differ", seat.name),
                 ));
             }
-            if !(seat.weight.is_finite() && seat.weight > 0.0) {
+            let veto_only = seat.weight == 0.0 && seat.required;
+            if !(seat.weight.is_finite() && (seat.weight > 0.0 || veto_only)) {
                 return Err(Problem::new(
                     at("weight"),
                     format!(
-                        "`{}` is not above 0; to show a vote without counting it use `report_only = true`",
+                        "`{}` is not above 0; 0 is for a `required` judge that vetoes without voting, and to show a vote without counting it use `report_only = true`",
                         seat.weight
                     ),
                 ));
@@ -304,7 +314,10 @@ impl PanelSpec {
         }
         let counted = self.counted();
         if counted == 0 {
-            return Err(Problem::new("judge", "every judge is `report_only`: no vote would count"));
+            return Err(Problem::new(
+                "judge",
+                "every judge is `report_only` or has the weight 0: no vote would count",
+            ));
         }
         let quorum = self.quorum();
         if quorum == 0 || quorum > counted {

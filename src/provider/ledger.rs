@@ -174,7 +174,11 @@ impl Ledger {
         let priced = worst.micro_dollars.is_some() || self.limits.micro_dollars.is_none();
         reserved
             && priced
-            && fits(self.limits.micro_dollars, books.micro_dollars, worst.micro_dollars.unwrap_or(0))
+            && fits(
+                self.limits.micro_dollars,
+                books.micro_dollars,
+                worst.micro_dollars.unwrap_or(0),
+            )
             && fits(self.limits.tokens, books.tokens(), tokens)
             && self.check_calls(&books).is_ok()
     }

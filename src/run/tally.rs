@@ -17,9 +17,11 @@ pub struct JudgeTally {
     pub fingerprint: String,
     /// Its verdicts by status.
     pub statuses: StatusCounts,
-    /// The mean score over its `ok` verdicts; `None` without any.
+    /// Cases on which it has a vote.
+    pub votes: u64,
+    /// The mean of its votes; `None` without any.
     pub mean_score: Option<f64>,
-    /// The standard deviation of these scores (n - 1); `None` below two.
+    /// The standard deviation of its votes (n - 1); `None` below two.
     pub standard_deviation: Option<f64>,
     /// The mean time of a verdict, in milliseconds, answers from the store left out.
     pub mean_latency_ms: Option<f64>,
@@ -69,20 +71,28 @@ impl Moments {
 }
 
 impl JudgeTally {
-    /// Half the width of the 95% interval of the mean score (Student's t); `None` below two
-    /// scores.
+    /// Half the width of the 95% interval of the mean vote (Student's t, cases taken as
+    /// independent); `None` below ten votes, where it would say little about scores in
+    /// \[0,1\].
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
+        if self.score.count < 10 {
+            return None;
+        }
         let n = self.score.count as f64;
         let critical = student_critical(0.95, n - 1.0);
         self.standard_deviation.map(|deviation| critical * deviation / n.sqrt())
     }
 
+    fn vote(&mut self, score: f64) {
+        self.score.add(score);
+        self.votes = self.score.count;
+        self.mean_score = self.score.mean();
+        self.standard_deviation = self.score.standard_deviation();
+    }
+
     fn add(&mut self, verdict: &Verdict) {
         self.statuses.add(verdict.status);
-        if let Some(score) = verdict.score {
-            self.score.add(score.get());
-        }
         if self.failure.is_none()
             && verdict.status.is_error()
             && !verdict.notes.contains_key(crate::panel::decide::NOT_NEEDED)
@@ -102,8 +112,6 @@ impl JudgeTally {
             None if verdict.usage.calls > 0 && !verdict.cached => self.unpriced = true,
             _ => {}
         }
-        self.mean_score = self.score.mean();
-        self.standard_deviation = self.score.standard_deviation();
         self.mean_latency_ms = self.latency.mean();
         self.cost_usd = (!self.unpriced).then_some(self.cost);
     }
@@ -154,6 +162,13 @@ impl Tally {
             Decision::Undecided => self.undecided += 1,
         }
         self.degraded += u64::from(ruling.degraded);
+        // One vote a case: samples of one case say nothing of the spread between cases.
+        for vote in &ruling.votes {
+            let judge = self.judges.iter_mut().find(|judge| judge.name == vote.judge);
+            if let (Some(judge), Some(score)) = (judge, vote.score) {
+                judge.vote(score.get());
+            }
+        }
         for verdict in &ruling.verdicts {
             self.statuses.add(verdict.status);
             if verdict.notes.contains_key(crate::panel::decide::NOT_NEEDED) {

@@ -72,6 +72,14 @@ pub enum StoreError {
         /// The fault that ended it.
         message: String,
     },
+    /// Several runs have an id that starts so.
+    #[error("{count} runs have an id that starts with `{id}`: write more of it")]
+    AmbiguousRun {
+        /// The beginning of an id.
+        id: String,
+        /// How many begin so.
+        count: usize,
+    },
     /// No run has this id.
     #[error("no run `{id}` in `{path}`: `venire list runs` shows them")]
     NoSuchRun {
@@ -227,14 +235,15 @@ impl Store {
         if id == "latest" && !runs.is_empty() {
             return Ok(runs.swap_remove(0));
         }
-        let exact = runs.iter().position(|run| run.id == id);
-        let starting = || {
-            let mut matching = (0..runs.len()).filter(|i| runs[*i].id.starts_with(id));
-            matching.next().filter(|_| matching.next().is_none() && !id.is_empty())
-        };
-        match exact.or_else(starting) {
-            Some(at) => Ok(runs.swap_remove(at)),
-            None => Err(StoreError::NoSuchRun { id: id.to_owned(), path: self.path.clone() }),
+        if let Some(at) = runs.iter().position(|run| run.id == id) {
+            return Ok(runs.swap_remove(at));
+        }
+        let starting: Vec<usize> =
+            (0..runs.len()).filter(|i| !id.is_empty() && runs[*i].id.starts_with(id)).collect();
+        match starting.as_slice() {
+            [at] => Ok(runs.swap_remove(*at)),
+            [] => Err(StoreError::NoSuchRun { id: id.to_owned(), path: self.path.clone() }),
+            more => Err(StoreError::AmbiguousRun { id: id.to_owned(), count: more.len() }),
         }
     }
 

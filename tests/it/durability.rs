@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
 
-use crate::mock::{Mock, Options};
+use crate::mock::{Fault, Mock, Options};
 use crate::workbench::{Workbench, model_panel};
 
 const CASES: usize = 60;
@@ -220,4 +220,43 @@ async fn a_key_never_reaches_output_store_or_export() {
         let found = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(!found(key) && !found("sk-wrong"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_answers_with_another_model_is_named_and_one_without_it_is_an_error() {
+    let server = Mock::start(Options::default()).await.unwrap();
+    let bench = Workbench::new();
+    bench.write("panel.toml", model_panel(&server.url(), 1, ""));
+    bench.write("cases.jsonl", "{\"id\":\"a\",\"input\":\"q\",\"output\":\"x\"}\n");
+    server.script([Fault::OtherModel { name: "cheaper-9b".into() }]);
+    bench.run(&["run", "cases.jsonl", "-o", "v.jsonl"]).exits(0);
+    let row = &bench.rows("v.jsonl")[0];
+    assert_eq!(row["model_returned"], "cheaper-9b");
+    assert!(
+        row["notes"]["model_mismatch"].is_string() || row["notes"]["model_mismatch"] == true,
+        "{row}"
+    );
+
+    let missing = Fault::Status { status: 404, message: Some("model mock-0 not found".into()) };
+    server.script([missing.clone(), missing]);
+    bench.run(&["run", "cases.jsonl", "--no-cache", "-o", "w.jsonl"]).exits(3);
+    let row = &bench.rows("w.jsonl")[0];
+    assert_eq!((&row["status"], &row["attempts"]), (&"provider_error".into(), &1.into()));
+    assert!(row["detail"].as_str().unwrap().contains("mock-0"), "{row}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_a_minute_delays_judges_and_never_times_them_out() {
+    let server = Mock::start(Options::default()).await.unwrap();
+    let bench = Workbench::new();
+    // A minute's worth goes at once; the twelve calls over it wait for three seconds in all,
+    // longer than the second that each judge has.
+    let limits = "requests_per_minute = 240\nmax_in_flight = 1\ntimeout = 1";
+    bench.write("panel.toml", model_panel(&server.url(), 1, limits));
+    let rows: String = (0..252)
+        .map(|i| format!("{{\"id\":\"c{i}\",\"input\":\"q\",\"output\":\"answer {i}\"}}\n"))
+        .collect();
+    bench.write("cases.jsonl", rows);
+    let ran = bench.run(&["run", "cases.jsonl", "-q", "--json", "-j", "64"]).exits(0);
+    assert_eq!(ran.json()["statuses"], serde_json::json!({ "ok": 252 }));
 }

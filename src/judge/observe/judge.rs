@@ -19,6 +19,10 @@ impl Judge for ObserveJudge {
         "observe"
     }
 
+    fn needs_output(&self) -> bool {
+        false
+    }
+
     fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }

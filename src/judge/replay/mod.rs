@@ -196,6 +196,10 @@ impl Judge for ReplayJudge {
         "replay"
     }
 
+    fn needs_output(&self) -> bool {
+        false
+    }
+
     fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
