@@ -6,6 +6,7 @@ pub mod case;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod dataset;
 pub mod judge;
 pub mod panel;
