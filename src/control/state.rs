@@ -156,6 +156,12 @@ impl State {
         }
     }
 
+    /// The hash of the output that is being judged.
+    #[must_use]
+    pub fn judging(&self) -> Option<&str> {
+        self.pending.as_ref().map(|pending| pending.output.hash.as_str())
+    }
+
     /// The noise band in force: half the width within which scores do not differ.
     #[must_use]
     pub fn noise_band(&self) -> f64 {
