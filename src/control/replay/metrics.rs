@@ -105,12 +105,12 @@ pub fn metrics(loops: &[Replayed]) -> Metrics {
         censored: loops.iter().filter(|l| l.reason.is_none()).count(),
         convergence_rate: share(accepted.len(), loops.len()),
         generations_to_accept_median: bootstrap(&generations, |v| quantile(v, 0.5)),
-        generations_to_accept_mean: bootstrap(&generations, |v| mean(v)),
+        generations_to_accept_mean: bootstrap(&generations, mean),
         generations_to_accept_p90: bootstrap(&generations, |v| quantile(v, 0.9)),
-        generations_to_accept_kaplan_meier: bootstrap(&survival, |v| kaplan_meier(v)),
-        generations_mean: bootstrap(&all_generations, |v| mean(v)),
-        quality_at_convergence: bootstrap(&returned(accepted.iter().copied()), |v| mean(v)),
-        quality_overall: bootstrap(&returned(loops), |v| mean(v)),
+        generations_to_accept_kaplan_meier: bootstrap(&survival, kaplan_meier),
+        generations_mean: bootstrap(&all_generations, mean),
+        quality_at_convergence: bootstrap(&returned(accepted.iter().copied()), mean),
+        quality_overall: bootstrap(&returned(loops), mean),
         true_quality_at_convergence: share(known.iter().filter(|t| **t).count(), known.len()),
         divergence_rate: share(loops.iter().filter(|l| falls(l)).count(), loops.len()),
         time_to_convergence_median: bootstrap(&seconds, |v| quantile(v, 0.5)),
@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn a_bootstrap_is_the_same_every_time_and_holds_its_value() {
         let values = [1.0, 2.0, 3.0, 4.0, 10.0];
-        let metric = bootstrap(&values, |v| mean(v));
-        assert_eq!(metric, bootstrap(&values, |v| mean(v)));
+        let metric = bootstrap(&values, mean);
+        assert_eq!(metric, bootstrap(&values, mean));
         assert!(metric.lower.unwrap() <= 4.0 && metric.upper.unwrap() >= 4.0);
         assert_eq!(quantile(&values, 0.9), Some(10.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.0));

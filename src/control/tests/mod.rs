@@ -2,6 +2,7 @@
 
 mod pitfalls;
 mod properties;
+mod simulation;
 
 use std::sync::Arc;
 
