@@ -12,6 +12,7 @@ use super::Global;
 use super::answer::text_or_file;
 use super::exit::Exit;
 use super::loop_report;
+use super::loop_tasks;
 use super::printer::Printer;
 use super::run::{new_id, stop_on_interrupt};
 use crate::control::driver::{self, Notice, Options, Watcher};
@@ -44,6 +45,13 @@ pub(super) struct LoopArgs {
     /// Write the best output to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Run one loop for each row of a JSON Lines file with the key `task`, and print metrics;
+    /// given again, it goes on where it was
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "resume", "output"])]
+    tasks: Option<PathBuf>,
+    /// With `--tasks`: loops at a time
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    max_concurrency: u32,
 }
 
 fn answer(text: &str) -> Result<Answer, String> {
@@ -63,20 +71,24 @@ pub(super) async fn run(
     let spec = LoopSpec::read(&args.config)?;
     let task = args.task.as_deref().map(text_or_file).transpose()?;
     let base = folder(&args.config);
+    if let Some(tasks) = &args.tasks {
+        let many = loop_tasks::Many {
+            spec: &spec,
+            base: &base,
+            loops: loops(global),
+            jobs: args.max_concurrency as usize,
+            json: args.json,
+        };
+        return many.run(tasks, global, printer).await;
+    }
     let setup = Setup::new(&spec, task, &base, &Client::default())
         .with_context(|| format!("failed to set up the loop `{}`", args.config.display()))?;
     printer.say(&loop_report::limits(&setup));
-    let replies: Arc<dyn ReplyStore> = if setup.uses_models() {
-        let store = Store::create(&global.store)?;
-        let writer = store.writer()?;
-        Arc::new(store.replies(&writer, None)?)
-    } else {
-        Arc::new(NoReplies)
-    };
+    let replies = replies(&setup, global)?;
     let cancel = CancellationToken::new();
     let listening = tokio::spawn(stop_on_interrupt(cancel.clone(), *printer));
     let options = Options {
-        loops: global.store.parent().unwrap_or(Path::new("")).join("loops"),
+        loops: loops(global),
         run: new_id(),
         resume: args.resume.clone(),
         answer: args.answer.clone(),
@@ -104,6 +116,21 @@ pub(super) async fn run(
         ));
     }
     Ok(exit(report.outcome))
+}
+
+/// Where replies of model servers are kept; nowhere when no model is asked.
+pub(super) fn replies(setup: &Setup, global: &Global) -> anyhow::Result<Arc<dyn ReplyStore>> {
+    if !setup.uses_models() {
+        return Ok(Arc::new(NoReplies));
+    }
+    let store = Store::create(&global.store)?;
+    let writer = store.writer()?;
+    Ok(Arc::new(store.replies(&writer, None)?))
+}
+
+/// Where runs are kept: beside the store.
+fn loops(global: &Global) -> PathBuf {
+    global.store.parent().unwrap_or(Path::new("")).join("loops")
 }
 
 fn exit(class: Class) -> Exit {

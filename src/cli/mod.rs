@@ -13,6 +13,7 @@ mod init;
 mod list;
 mod loop_;
 mod loop_report;
+mod loop_tasks;
 mod panel;
 mod printer;
 mod progress;

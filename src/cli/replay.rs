@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::printer::{Printer, table};
-use crate::control::replay::{Metric, Replayed, metrics, read, replay};
+use crate::control::replay::{Metric, Metrics, Replayed, metrics, read, replay};
 use crate::control::setup::is_deterministic;
 use crate::control::{LoopSpec, Policy};
 use crate::judge::BuildContext;
@@ -76,7 +76,13 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
         printer.json(&metrics)?;
         return Ok(Exit::Done);
     }
-    let value = serde_json::to_value(&metrics)?;
+    printer.result(&text(&metrics)?);
+    Ok(Exit::Done)
+}
+
+/// Metrics as a table.
+pub(super) fn text(metrics: &Metrics) -> anyhow::Result<String> {
+    let value = serde_json::to_value(metrics)?;
     let rows = value
         .as_object()
         .into_iter()
@@ -93,12 +99,13 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
             ])
         })
         .collect();
-    printer.result(&table(&["metric", "value", "lower", "upper", "n"], rows, &[1, 2, 3, 4]));
-    printer.result(&format!(
-        "\n{} of {} loops accepted, {} censored: their recordings end before the policy does",
-        metrics.accepted, metrics.tasks, metrics.censored
-    ));
-    Ok(Exit::Done)
+    Ok(format!(
+        "{}\n\n{} of {} loops accepted, {} censored: their recordings end before the policy does",
+        table(&["metric", "value", "lower", "upper", "n"], rows, &[1, 2, 3, 4]),
+        metrics.accepted,
+        metrics.tasks,
+        metrics.censored
+    ))
 }
 
 fn metric(value: &serde_json::Value) -> Option<Metric> {

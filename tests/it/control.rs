@@ -247,3 +247,36 @@ fn a_workspace_is_judged_by_its_patch_and_left_at_its_best() {
         .unwrap();
     assert!(status.stdout.is_empty(), "the user's index is not touched");
 }
+
+#[test]
+fn many_tasks_are_loops_of_their_own_and_the_same_command_goes_on() {
+    let bench = Workbench::new();
+    let counted = format!("echo call >> calls.txt; {COUNTING}");
+    scripted(&bench, &counted, "");
+    bench.write("tasks.jsonl", "{\"task\":\"one\",\"id\":\"a\"}\n{\"task\":\"two\"}\n");
+    let arguments = ["loop", "--tasks", "tasks.jsonl", "--json", "-q"];
+    let first = bench.run(&arguments).exits(0).json();
+    assert_eq!((&first["tasks"], &first["accepted"]), (&json!(2), &json!(2)));
+    assert_eq!(first["convergence_rate"]["value"], 1.0);
+    assert_eq!(first["runs"][0]["task"], "a");
+    assert!(first["time_to_convergence_median"]["value"].as_f64().unwrap() > 0.0);
+    let again = bench.run(&arguments).exits(0).json();
+    assert_eq!(again["runs"], first["runs"]);
+    assert_eq!(bench.read("calls.txt").lines().count(), 10, "nothing is done twice");
+    bench.write("tasks.jsonl", "{\"tsk\":\"one\"}\n");
+    bench.run(&arguments).exits(2).says(&["line 1", "task"]);
+}
+
+#[test]
+fn a_command_of_the_policy_ends_the_loop_when_it_is_satisfied() {
+    let bench = Workbench::new();
+    let more = "[exit]\nany = [{ command = { argv = [\"grep\", \"-q\", \"word2\"] } }]\n";
+    scripted(&bench, COUNTING, more);
+    let result = outcome(&bench, 0);
+    assert_eq!(
+        (&result["reason"], &result["generations"]),
+        (&json!("command_satisfied"), &json!(3))
+    );
+    scripted(&bench, COUNTING, "[exit]\nany = [{ command = { argv = [\"no-such-program\"] } }]\n");
+    bench.run(&["loop"]).exits(2).says(&["no-such-program"]);
+}

@@ -29,6 +29,11 @@ impl Driver<'_> {
             return Ok(Some(again));
         }
         let output = self.output()?;
+        // Checks look at the agent's own state, which a crash or an earlier check may have
+        // changed.
+        if let Some(snapshot) = self.snapshots.get(&generation) {
+            self.setup.agent.restore(Some(snapshot)).await?;
+        }
         self.journal.append(Entry::JudgeIntended { generation, round, retry })?;
         let known = Known { verdicts: std::mem::take(&mut self.known), retry: Vec::new() };
         for verdict in &known.verdicts {
