@@ -52,6 +52,7 @@ pub mod case;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod dataset;
 pub mod judge;
 pub mod panel;

@@ -135,7 +135,7 @@ fn read_file(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-fn text_or_file(argument: &str) -> anyhow::Result<String> {
+pub(super) fn text_or_file(argument: &str) -> anyhow::Result<String> {
     match argument.strip_prefix('@') {
         Some(file) => read_file(Path::new(file)),
         None => Ok(argument.to_owned()),

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::control::driver::LoopError;
 use crate::run::RunError;
 use crate::store::StoreError;
 
@@ -16,6 +17,8 @@ pub(super) enum Exit {
     Usage,
     /// No quorum, too many unscored, no cases, outage, budget.
     Inconclusive,
+    /// A person has to answer first.
+    Waiting,
     /// Stopped by the user.
     Interrupted,
 }
@@ -27,6 +30,7 @@ impl From<Exit> for ExitCode {
             Exit::NotAccepted => 1,
             Exit::Usage => 2,
             Exit::Inconclusive => 3,
+            Exit::Waiting => 4,
             Exit::Interrupted => 130,
         })
     }
@@ -36,6 +40,7 @@ impl From<Exit> for ExitCode {
 pub(super) fn of_error(error: &anyhow::Error) -> Exit {
     let begun = error.chain().any(|cause| {
         cause.is::<RunError>()
+            || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
             || matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::Database { .. }))
     });
     if begun { Exit::Inconclusive } else { Exit::Usage }

@@ -11,9 +11,13 @@ mod export;
 mod gate;
 mod init;
 mod list;
+mod loop_;
+mod loop_report;
+mod loop_tasks;
 mod panel;
 mod printer;
 mod progress;
+mod replay;
 mod run;
 mod run_report;
 mod schema;
@@ -73,6 +77,8 @@ enum Verb {
     Score(score::ScoreArgs),
     Gate(gate::GateArgs),
     Run(run::RunArgs),
+    Loop(loop_::LoopArgs),
+    Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -104,6 +110,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Score(args) => runtime()?.block_on(score::run(args, global, printer)),
         Verb::Gate(args) => runtime()?.block_on(gate::run(args, global, printer)),
         Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
+        Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
+        Verb::Replay(args) => replay::run(args, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),

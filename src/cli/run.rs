@@ -412,7 +412,7 @@ fn lock(store: &Path, run: &RunRecord) -> anyhow::Result<File> {
 }
 
 /// First Ctrl-C: no new calls. Second: leave at once; what is on disk stays.
-async fn stop_on_interrupt(stop: CancellationToken, printer: Printer) {
+pub(super) async fn stop_on_interrupt(stop: CancellationToken, printer: Printer) {
     if tokio::signal::ctrl_c().await.is_err() {
         return;
     }

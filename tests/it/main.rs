@@ -4,6 +4,9 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
 mod bad_input;
+mod control;
+mod control_durability;
+mod control_model;
 mod docs;
 mod durability;
 mod external;

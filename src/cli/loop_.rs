@@ -1,0 +1,189 @@
+//! `venire loop`: an agent, its judges, and an honest end.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+
+use super::Global;
+use super::answer::text_or_file;
+use super::exit::Exit;
+use super::loop_report;
+use super::loop_tasks;
+use super::printer::Printer;
+use super::run::{new_id, stop_on_interrupt};
+use crate::control::driver::{self, Notice, Options, Watcher};
+use crate::control::setup::Setup;
+use crate::control::spec::folder;
+use crate::control::{Answer, Class, LoopSpec, Reason};
+use crate::provider::{Client, NoReplies, ReplyStore};
+use crate::store::Store;
+
+/// Let an agent improve an output until the panel accepts it, or it is no use going on
+///
+/// Example: `venire loop -c loop.toml --task @task.txt`
+#[derive(Debug, Args)]
+pub(super) struct LoopArgs {
+    /// The loop: a TOML, YAML or JSON file
+    #[arg(short, long, value_name = "LOOP", default_value = "loop.toml")]
+    config: PathBuf,
+    /// What the agent is asked, instead of the file's own: text, or `@FILE`
+    #[arg(long, value_name = "TEXT|@FILE")]
+    task: Option<String>,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Go on with a run that was cut off or waits: its id, or the newest when none is given
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
+    resume: Option<String>,
+    /// With `--resume`: the answer to what the run asks
+    #[arg(long, value_name = "accept|reject|continue[=NOTE]", requires = "resume", value_parser = answer)]
+    answer: Option<Answer>,
+    /// Write the best output to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Run one loop for each row of a JSON Lines file with the key `task`, and print metrics;
+    /// given again, it goes on where it was
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "resume", "output"])]
+    tasks: Option<PathBuf>,
+    /// With `--tasks`: loops at a time
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    max_concurrency: u32,
+}
+
+fn answer(text: &str) -> Result<Answer, String> {
+    match text.split_once('=').unwrap_or((text, "")) {
+        ("accept", "") => Ok(Answer::Accept),
+        ("reject", "") => Ok(Answer::Reject),
+        ("continue", note) => Ok(Answer::Continue(note.to_owned())),
+        _ => Err("expected `accept`, `reject`, `continue` or `continue=NOTE`".into()),
+    }
+}
+
+pub(super) async fn run(
+    args: &LoopArgs,
+    global: &Global,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let spec = LoopSpec::read(&args.config)?;
+    let task = args.task.as_deref().map(text_or_file).transpose()?;
+    let base = folder(&args.config);
+    if let Some(tasks) = &args.tasks {
+        let many = loop_tasks::Many {
+            spec: &spec,
+            base: &base,
+            loops: loops(global),
+            jobs: args.max_concurrency as usize,
+            json: args.json,
+        };
+        return many.run(tasks, global, printer).await;
+    }
+    let setup = Setup::new(&spec, task, &base, &Client::default())
+        .with_context(|| format!("failed to set up the loop `{}`", args.config.display()))?;
+    printer.say(&loop_report::limits(&setup));
+    let replies = replies(&setup, global)?;
+    let cancel = CancellationToken::new();
+    let listening = tokio::spawn(stop_on_interrupt(cancel.clone(), *printer));
+    let options = Options {
+        loops: loops(global),
+        run: new_id(),
+        resume: args.resume.clone(),
+        answer: args.answer.clone(),
+        cancel,
+        replies,
+    };
+    let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal };
+    let report = driver::run(&setup, &options, &mut watcher).await;
+    listening.abort();
+    let report = report?;
+    if let (Some(file), Some(best)) = (&args.output, &report.best) {
+        std::fs::write(file, &best.output)
+            .with_context(|| format!("failed to write `{}`", file.display()))?;
+    }
+    if args.json {
+        printer.json(&report)?;
+    } else {
+        printer.result(&loop_report::text(&report));
+    }
+    if report.outcome == Class::Waiting {
+        printer.say(&format!(
+            "go on with: venire loop -c {} --resume {} --answer accept|reject|continue[=NOTE]",
+            args.config.display(),
+            report.run
+        ));
+    }
+    Ok(exit(report.outcome))
+}
+
+/// Where replies of model servers are kept; nowhere when no model is asked.
+pub(super) fn replies(setup: &Setup, global: &Global) -> anyhow::Result<Arc<dyn ReplyStore>> {
+    if !setup.uses_models() {
+        return Ok(Arc::new(NoReplies));
+    }
+    let store = Store::create(&global.store)?;
+    let writer = store.writer()?;
+    Ok(Arc::new(store.replies(&writer, None)?))
+}
+
+/// Where runs are kept: beside the store.
+fn loops(global: &Global) -> PathBuf {
+    global.store.parent().unwrap_or(Path::new("")).join("loops")
+}
+
+fn exit(class: Class) -> Exit {
+    match class {
+        Class::Accepted => Exit::Done,
+        Class::NotAccepted => Exit::NotAccepted,
+        Class::Undecided | Class::Failed => Exit::Inconclusive,
+        Class::Waiting => Exit::Waiting,
+        Class::Interrupted => Exit::Interrupted,
+    }
+}
+
+/// A live line a generation, and questions where somebody sits.
+struct Terminal {
+    printer: Printer,
+    ask: bool,
+}
+
+impl Watcher for Terminal {
+    fn notice(&mut self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Began { run, generations: 0 } => self.printer.say(&format!("run {run}")),
+            Notice::Began { run, generations } => {
+                self.printer.say(&format!("run {run}, going on after generation {generations}"));
+            }
+            Notice::Warning(text) => self.printer.warn(text),
+            Notice::AgentFailed { call, detail } => {
+                self.printer.warn(&format!("call {call} of the agent: {detail}"));
+            }
+            judged @ Notice::Judged { .. } => self.printer.say(&loop_report::line(judged)),
+        }
+    }
+
+    fn ask(&mut self, generation: u32, about: Reason, best: Option<&str>) -> Option<Answer> {
+        if !self.ask || !std::io::stdin().is_terminal() {
+            return None;
+        }
+        if let Some(best) = best {
+            self.printer.say(&format!("\nthe best output so far:\n{best}\n"));
+        }
+        loop {
+            self.printer.say(&format!(
+                "generation {generation}: {about}; accept, reject, or continue[=NOTE]?"
+            ));
+            let _ = std::io::stderr().flush();
+            let mut line = String::new();
+            match std::io::stdin().lock().read_line(&mut line) {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => match answer(line.trim()) {
+                    Ok(answer) => return Some(answer),
+                    Err(expected) => self.printer.say(&expected),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A loop in words: its limits, a line a generation, and how it ended.
+
+use super::printer::plural;
+use super::summary::number;
+use crate::control::driver::Notice;
+use crate::control::result::Report;
+use crate::control::{Round, Setup};
+
+/// The limits in force.
+pub(super) fn limits(setup: &Setup) -> String {
+    let limits = &setup.policy.limits;
+    let mut text = format!(
+        "loop `{}`: at most {}, {} s",
+        setup.name,
+        plural(u64::from(limits.max_generations), "generation", "generations"),
+        limits.elapsed_ms as f64 / 1000.0
+    );
+    if let Some(tokens) = limits.tokens {
+        text.push_str(&format!(", {tokens} tokens"));
+    }
+    if let Some(micro) = limits.micro_dollars {
+        text.push_str(&format!(", ${:.2}", micro as f64 / 1e6));
+    }
+    if let Some(evaluations) = limits.evaluations {
+        text.push_str(&format!(", {evaluations} judgements"));
+    }
+    text
+}
+
+/// One judgement: score, spread, change, what happens next.
+pub(super) fn line(notice: &Notice<'_>) -> String {
+    let Notice::Judged { generation, round, ruling, before, next } = notice else {
+        return String::new();
+    };
+    let mut text = format!("generation {generation}");
+    if let Round::Confirm(k) = round {
+        text.push_str(&format!(", confirmation {k}"));
+    }
+    text.push_str(&format!("  score {}", number(ruling.score)));
+    if let Some(spread) = ruling.spread {
+        text.push_str(&format!("  spread {spread:.2}"));
+    }
+    if let (Some(score), Some(before), Round::First) = (ruling.score, before, round) {
+        text.push_str(&format!("  {:+.2}", score.get() - before));
+    }
+    text.push_str(&format!("  {}  -> {next}", ruling.decision));
+    text
+}
+
+/// How it ended: the best output, the scores as a picture, the reason.
+pub(super) fn text(report: &Report) -> String {
+    let mut lines = Vec::new();
+    if let Some(best) = &report.best {
+        lines.push(best.output.trim_end().to_owned());
+        lines.push(String::new());
+    }
+    for row in &report.history {
+        let bar = row.score.map_or(0, |score| (score.get() * 40.0).round() as usize);
+        let best = report.best.as_ref().is_some_and(|best| best.generation == row.generation);
+        lines.push(
+            format!(
+                "{:>4}  {}  {:<40} {}",
+                row.generation,
+                number(row.score),
+                "#".repeat(bar),
+                if best { "best" } else { "" }
+            )
+            .trim_end()
+            .to_owned(),
+        );
+    }
+    lines.push(String::new());
+    lines.push(format!("{}: {}", report.outcome, report.reason));
+    if !report.also_fired.is_empty() {
+        let also: Vec<&str> = report.also_fired.iter().map(|reason| reason.name()).collect();
+        lines.push(format!("also: {}", also.join(", ")));
+    }
+    lines.push(format!(
+        "{}, {}, {:.1} s{}",
+        plural(u64::from(report.generations), "generation", "generations"),
+        plural(report.evaluations, "judgement", "judgements"),
+        report.elapsed_seconds,
+        report.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default()
+    ));
+    lines.push(format!("log: {}", report.log));
+    lines.join("\n")
+}

@@ -1,0 +1,187 @@
+//! `venire loop --tasks`: one loop a row, several at a time, resumable.
+//!
+//! A run's id follows from its task and configuration, so that the same command goes on where
+//! it was: finished loops are told again, cut-off ones gone on with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use futures::{StreamExt as _, TryStreamExt as _};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::Global;
+use super::exit::Exit;
+use super::printer::{Printer, plural};
+use super::replay;
+use super::run::stop_on_interrupt;
+use crate::control::driver::{self, Notice, Options, Watcher};
+use crate::control::replay::{Metrics, metrics, read};
+use crate::control::result::Report;
+use crate::control::{Answer, Class, LoopSpec, Reason, Setup};
+use crate::provider::Client;
+
+/// What many loops share.
+pub(super) struct Many<'a> {
+    pub(super) spec: &'a LoopSpec,
+    pub(super) base: &'a Path,
+    pub(super) loops: PathBuf,
+    pub(super) jobs: usize,
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    task: String,
+    #[serde(default)]
+    id: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Ended {
+    task: String,
+    run: String,
+    outcome: Class,
+    reason: Reason,
+    generations: u32,
+    score: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    metrics: Metrics,
+    runs: Vec<Ended>,
+}
+
+/// Says nothing, and has nobody to ask.
+struct Silent;
+
+impl Watcher for Silent {
+    fn notice(&mut self, _: &Notice<'_>) {}
+
+    fn ask(&mut self, _: u32, _: Reason, _: Option<&str>) -> Option<Answer> {
+        None
+    }
+}
+
+impl Many<'_> {
+    pub(super) async fn run(
+        &self,
+        file: &Path,
+        global: &Global,
+        printer: &Printer,
+    ) -> anyhow::Result<Exit> {
+        let client = Client::default();
+        let setups: Vec<(String, Setup)> = rows(file)?
+            .into_iter()
+            .enumerate()
+            .map(|(i, row)| {
+                let name = row.id.unwrap_or_else(|| (i + 1).to_string());
+                let setup = Setup::new(self.spec, Some(row.task), self.base, &client)
+                    .with_context(|| format!("failed to set up the loop of task `{name}`"))?;
+                Ok((name, setup))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        let Some((_, first)) = setups.first() else {
+            printer.warn(&format!("`{}` has no tasks: nothing was done", file.display()));
+            return Ok(Exit::Inconclusive);
+        };
+        for warning in &first.warnings {
+            printer.warn(warning);
+        }
+        let replies = super::loop_::replies(first, global)?;
+        let policy = Arc::clone(&first.policy);
+        let cancel = CancellationToken::new();
+        let listening = tokio::spawn(stop_on_interrupt(cancel.clone(), *printer));
+        let each = setups.iter().map(|(name, setup)| {
+            let (cancel, replies) = (cancel.clone(), Arc::clone(&replies));
+            async move {
+                let run = format!("task-{}", setup.config_hash);
+                let begun = self.loops.join(&run).join("events.jsonl").is_file();
+                let options = Options {
+                    loops: self.loops.clone(),
+                    resume: begun.then(|| run.clone()),
+                    run,
+                    answer: None,
+                    cancel,
+                    replies,
+                };
+                let report = driver::run(setup, &options, &mut Silent)
+                    .await
+                    .with_context(|| format!("the loop of task `{name}` broke off"))?;
+                printer.say(&format!(
+                    "task {name}: {} ({}), {}",
+                    report.outcome,
+                    report.reason,
+                    plural(u64::from(report.generations), "generation", "generations")
+                ));
+                anyhow::Ok((name.clone(), report))
+            }
+        });
+        let reports: Vec<(String, Report)> =
+            futures::stream::iter(each).buffered(self.jobs).try_collect().await?;
+        listening.abort();
+        self.summary(reports, &policy, printer)
+    }
+
+    fn summary(
+        &self,
+        reports: Vec<(String, Report)>,
+        policy: &Arc<crate::control::Policy>,
+        printer: &Printer,
+    ) -> anyhow::Result<Exit> {
+        let mut replayed = Vec::new();
+        for (_, report) in &reports {
+            for trajectory in read(Path::new(&report.log), None, self.spec.threshold)? {
+                replayed.push(crate::control::replay::replay(&trajectory, policy));
+            }
+        }
+        let metrics = metrics(&replayed);
+        let all = |class: &[Class]| reports.iter().all(|(_, r)| class.contains(&r.outcome));
+        let any = |class: Class| reports.iter().any(|(_, r)| r.outcome == class);
+        let exit = if any(Class::Interrupted) {
+            Exit::Interrupted
+        } else if any(Class::Waiting) {
+            Exit::Waiting
+        } else if all(&[Class::Undecided, Class::Failed]) {
+            Exit::Inconclusive
+        } else {
+            Exit::Done
+        };
+        if !self.json {
+            printer.result(&replay::text(&metrics)?);
+            return Ok(exit);
+        }
+        let runs = reports.into_iter().map(|(task, report)| Ended {
+            task,
+            run: report.run,
+            outcome: report.outcome,
+            reason: report.reason,
+            generations: report.generations,
+            score: report.best.and_then(|best| best.score).map(|score| score.get()),
+        });
+        printer.json(&Summary { metrics, runs: runs.collect() })?;
+        Ok(exit)
+    }
+}
+
+fn rows(file: &Path) -> anyhow::Result<Vec<Row>> {
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("failed to read `{}`", file.display()))?;
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(i, line)| {
+            serde_json::from_str(line).with_context(|| {
+                format!(
+                    "`{}`, line {}: expected an object with `task`, and `id` where wanted",
+                    file.display(),
+                    i + 1
+                )
+            })
+        })
+        .collect()
+}

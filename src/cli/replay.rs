@@ -1,0 +1,115 @@
+//! `venire replay`: what another policy would have made of recorded loops.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::exit::Exit;
+use super::printer::{Printer, table};
+use crate::control::replay::{Metric, Metrics, Replayed, metrics, read, replay};
+use crate::control::setup::is_deterministic;
+use crate::control::{LoopSpec, Policy};
+use crate::judge::BuildContext;
+use crate::panel::Panel;
+use crate::provider::Client;
+
+/// Play recorded loops under another policy, without asking any model
+///
+/// Takes event logs of runs, and tables in CSV or JSON Lines with the columns `task`,
+/// `generation`, `score` (or one column a judge) and optional `truth`.
+///
+/// Example: `venire replay trajectories.csv --policy loop.toml`
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// Event logs and tables
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The loop file whose `[exit]`, `[budget]`, `[strategy]` and `[panel]` hold
+    #[arg(long, value_name = "LOOP")]
+    policy: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> {
+    let spec = LoopSpec::read(&args.policy)?;
+    let rules = match &spec.panel {
+        None => None,
+        Some(panel) => {
+            let context = BuildContext::new(spec.panel_base.clone(), Client::default());
+            // The rules need the seats alone; a judge that can't be built here gives no
+            // verdict here either.
+            Panel::seat(panel, &context).ok().map(|panel| panel.rules)
+        }
+    };
+    // Without a panel nothing is known of its noise but what the file says.
+    let deterministic = match &spec.panel {
+        Some(panel) => is_deterministic(panel),
+        None => spec.exit.noise_sd.is_none(),
+    };
+    let mut policy =
+        Policy::new(&spec.exit, &spec.budget, &spec.strategy, spec.threshold, deterministic)
+            .with_context(|| format!("failed to read the policy `{}`", args.policy.display()))?;
+    if spec.panel.is_none() {
+        policy.confirm = spec.exit.confirm.unwrap_or(0);
+    }
+    let mut loops: Vec<Replayed> = Vec::new();
+    let mut unconfirmed = false;
+    for file in &args.files {
+        for trajectory in read(file, rules.as_ref(), spec.threshold)? {
+            let mut policy = policy.clone();
+            if !trajectory.confirms && policy.confirm > 0 {
+                policy.confirm = 0;
+                unconfirmed = true;
+            }
+            loops.push(replay(&trajectory, &Arc::new(policy)));
+        }
+    }
+    if unconfirmed {
+        printer.warn("tables hold no second judgements: outputs are accepted unconfirmed");
+    }
+    let metrics = metrics(&loops);
+    if args.json {
+        printer.json(&metrics)?;
+        return Ok(Exit::Done);
+    }
+    printer.result(&text(&metrics)?);
+    Ok(Exit::Done)
+}
+
+/// Metrics as a table.
+pub(super) fn text(metrics: &Metrics) -> anyhow::Result<String> {
+    let value = serde_json::to_value(metrics)?;
+    let rows = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| {
+            let metric: Metric = metric(value)?;
+            let show = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}"));
+            Some(vec![
+                name.clone(),
+                show(metric.value),
+                show(metric.lower),
+                show(metric.upper),
+                metric.n.to_string(),
+            ])
+        })
+        .collect();
+    Ok(format!(
+        "{}\n\n{} of {} loops accepted, {} censored: their recordings end before the policy does",
+        table(&["metric", "value", "lower", "upper", "n"], rows, &[1, 2, 3, 4]),
+        metrics.accepted,
+        metrics.tasks,
+        metrics.censored
+    ))
+}
+
+fn metric(value: &serde_json::Value) -> Option<Metric> {
+    let number = |key: &str| value.get(key).and_then(serde_json::Value::as_f64);
+    let n = value.get("n")?.as_u64()? as usize;
+    Some(Metric { value: number("value"), lower: number("lower"), upper: number("upper"), n })
+}

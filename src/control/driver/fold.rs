@@ -1,0 +1,133 @@
+//! Takes up a run from its log, and keeps the books of what happened.
+
+use std::collections::BTreeMap;
+
+use super::{Driver, LoopError, Notice, RESUMED};
+use crate::control::event::{AgentFault, Budget, Command, Directive, Event, Round, What};
+use crate::control::history::Output;
+use crate::control::judgement::Judgement;
+use crate::control::log::{Entry, Line};
+use crate::control::outcome::Reason;
+use crate::ruling::Ruling;
+use crate::verdict::Usage;
+
+impl Driver<'_> {
+    /// Takes up a run from its log: everything that happened goes through the controller
+    /// again, nothing is done again.
+    pub(super) async fn fold(&mut self, lines: Vec<Line>) -> Result<Option<Command>, LoopError> {
+        let mut command = None;
+        let mut intended: Option<Directive> = None;
+        let mut first = true;
+        for line in lines {
+            let event = |what| Event { elapsed_ms: line.elapsed_ms, spent: line.spent, what };
+            if first != matches!(line.entry, Entry::Started { .. }) {
+                return Err(LoopError::NoBeginning { run: self.run.clone() });
+            }
+            first = false;
+            if !matches!(line.entry, Entry::Decided { .. }) {
+                self.in_doubt = false;
+            }
+            match line.entry {
+                Entry::Started { config_hash, snapshot, .. } => {
+                    if config_hash != self.setup.config_hash {
+                        return Err(LoopError::Changed { run: self.run.clone() });
+                    }
+                    self.setup.agent.begin(snapshot.as_deref()).await?;
+                    command = self.step(event(What::Begun));
+                }
+                Entry::GenerateIntended { directive, .. } => {
+                    intended = Some(directive);
+                    self.in_doubt = true;
+                }
+                Entry::Generated {
+                    output,
+                    snapshot,
+                    change,
+                    fault,
+                    refused,
+                    usage,
+                    micro_dollars,
+                    ..
+                } => {
+                    self.count("agent", &usage, micro_dollars.map(|micro| micro as f64 / 1e6));
+                    let what = match (output, refused, fault) {
+                        (Some(hash), _, _) => {
+                            self.tell(intended.as_ref());
+                            self.remember(snapshot);
+                            let text = self.journal.log().text(&hash)?;
+                            What::Generated(Output { change, ..Output::of(&text) })
+                        }
+                        (None, Some(budget), _) => What::Refused(budget),
+                        (None, None, fault) => {
+                            What::AgentFailed(fault.unwrap_or(AgentFault::Failed))
+                        }
+                    };
+                    command = self.step(event(what));
+                }
+                Entry::JudgeIntended { .. } => self.known.clear(),
+                Entry::Judged { verdict, .. } => self.known.push(*verdict),
+                Entry::Ruled { generation, round, ruling, commands, refused, .. } => {
+                    self.known.clear();
+                    let judgement = self.take_in(generation, round, &ruling, commands, refused);
+                    command = self.step(event(What::Judged(Box::new(judgement))));
+                }
+                Entry::Answered { answer } => command = self.step(event(What::Answered(answer))),
+                Entry::Decided { decision, .. } if decision == RESUMED => self.resumed += 1,
+                // What was stopped goes on; every other end is the controller's own.
+                Entry::Finished { outcome } => self.told_end = outcome.reason != Reason::Cancelled,
+                Entry::Decided { .. } | Entry::Asked { .. } => {}
+            }
+        }
+        let generations = self.state.generations();
+        self.in_doubt &= self.setup.agent.has_side_effects();
+        if self.answer.is_some() && self.state.awaiting().is_none() && !self.in_doubt {
+            return Err(LoopError::NothingAsked { run: self.run.clone() });
+        }
+        if self.state.outcome().is_none() {
+            self.resumed += 1;
+            let decision = RESUMED.to_owned();
+            self.journal.append(Entry::Decided { generation: generations, decision })?;
+        }
+        self.watcher.notice(&Notice::Began { run: &self.run, generations });
+        Ok(command)
+    }
+
+    /// What a ruling means for the controller, the feedback and the books.
+    pub(super) fn take_in(
+        &mut self,
+        generation: u32,
+        round: Round,
+        ruling: &Ruling,
+        commands: BTreeMap<String, bool>,
+        refused: Option<Budget>,
+    ) -> Judgement {
+        let role = if round == Round::First { "judge" } else { "confirmation" };
+        for verdict in ruling.verdicts.iter().filter(|verdict| !verdict.cached) {
+            self.count(role, &verdict.usage, verdict.cost_usd);
+        }
+        if ruling.score.is_some() {
+            self.findings.insert(generation, ruling.feedback.clone());
+        }
+        Judgement { commands, refused, ..Judgement::of(ruling) }
+    }
+
+    pub(super) fn count(&mut self, role: &str, usage: &Usage, cost_usd: Option<f64>) {
+        let books = self.usage.entry(role.to_owned()).or_default();
+        books.usage.add(usage);
+        books.cost_usd += cost_usd.unwrap_or(0.0);
+    }
+
+    /// Notes which findings the agent has been told.
+    pub(super) fn tell(&mut self, directive: Option<&Directive>) {
+        let base = directive.and_then(|directive| directive.base_generation);
+        if let Some(findings) = base.and_then(|generation| self.findings.get(&generation)) {
+            self.told.extend(findings.iter().map(|finding| finding.text.clone()));
+        }
+    }
+
+    pub(super) fn remember(&mut self, snapshot: Option<String>) {
+        if let Some(snapshot) = snapshot {
+            self.snapshots.insert(self.state.records().len() as u32 + 1, snapshot);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Runs a loop: executes the controller's commands, and writes down everything before
+//! anything follows from it.
+//!
+//! A run that was cut off goes on from its log: the log is folded through the controller, and
+//! the last command, whose end is not known, is executed anew.
+
+mod fold;
+mod generate;
+mod judge;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use self::report::describe;
+use super::agent::AgentError;
+use super::decide;
+use super::event::{Answer, Command, Directive, Event, Round, Spent, What};
+use super::feedback::FeedbackError;
+use super::journal::{Journal, Scoped, book};
+use super::log::{Entry, FORMAT, Log, LogError};
+use super::outcome::{Outcome, Reason};
+use super::result::{Report, RoleUsage};
+use super::setup::Setup;
+use super::state::State;
+use crate::provider::{CallContext, Ledger, LedgerLimits, ReplyStore};
+use crate::ruling::{Finding, Ruling};
+use crate::verdict::{Usage, Verdict};
+
+/// Earlier outputs that a prompt can mention.
+const EARLIER: usize = 20;
+
+/// How long a command of the policy may run.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How the log says that a run was gone on with.
+const RESUMED: &str = "resumed";
+
+const IN_DOUBT: &str =
+    "a call with side effects was cut off: resume with `--answer continue` to make it again";
+
+/// Prompt tokens a planned token: plans estimate, reservations must hold.
+const PLAN_MARGIN: u64 = 4;
+
+/// Where and how a loop runs.
+#[derive(Debug)]
+pub struct Options {
+    /// The folder of all runs' logs.
+    pub loops: PathBuf,
+    /// The id of a new run.
+    pub run: String,
+    /// The run to go on with instead; `latest` is the newest.
+    pub resume: Option<String>,
+    /// A person's answer to what the resumed run asks.
+    pub answer: Option<Answer>,
+    /// Fires to end the run.
+    pub cancel: CancellationToken,
+    /// Replies of model servers.
+    pub replies: Arc<dyn ReplyStore>,
+}
+
+/// What a watcher is told.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// The run begins, or goes on.
+    Began {
+        /// The run.
+        run: &'a str,
+        /// Outputs that are there already.
+        generations: u32,
+    },
+    /// Something to know.
+    Warning(&'a str),
+    /// The agent gave no output.
+    AgentFailed {
+        /// The number of the call.
+        call: u32,
+        /// What happened.
+        detail: &'a str,
+    },
+    /// An output was judged.
+    Judged {
+        /// Which.
+        generation: u32,
+        /// In which judgement of it.
+        round: Round,
+        /// The ruling.
+        ruling: &'a Ruling,
+        /// The score before, where there is one.
+        before: Option<f64>,
+        /// What is done next.
+        next: &'a str,
+    },
+}
+
+/// Is told how a loop goes, and asks a person where there is one.
+pub trait Watcher: Send {
+    /// Something happened.
+    fn notice(&mut self, notice: &Notice<'_>);
+
+    /// A person's answer to a question about the output of `generation`; `None` where nobody
+    /// is there.
+    fn ask(&mut self, generation: u32, about: Reason, best: Option<&str>) -> Option<Answer>;
+}
+
+/// Why a loop broke off. What was done until then is in its log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoopError {
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A prompt could not be made.
+    #[error(transparent)]
+    Feedback(#[from] FeedbackError),
+    /// The agent's own state could not be read or restored.
+    #[error("the agent's state")]
+    Agent(#[from] AgentError),
+    /// The configuration is not the one that the run began with.
+    #[error(
+        "run `{run}` can't go on: its configuration, task, agent or panel has changed; undo the change, or start a new run"
+    )]
+    Changed {
+        /// The run.
+        run: String,
+    },
+    /// The log does not begin as a log does.
+    #[error("run `{run}` has no beginning")]
+    NoBeginning {
+        /// The run.
+        run: String,
+    },
+    /// An answer was given, and nothing was asked.
+    #[error("run `{run}` asks nothing that could be answered")]
+    NothingAsked {
+        /// The run.
+        run: String,
+    },
+}
+
+impl LoopError {
+    /// Whether the run broke off through a fault of the machine and not of who asked.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        match self {
+            Self::Log(LogError::Held { .. } | LogError::Missing { .. })
+            | Self::Changed { .. }
+            | Self::NoBeginning { .. }
+            | Self::NothingAsked { .. }
+            | Self::Feedback(_) => false,
+            Self::Log(_) | Self::Agent(_) => true,
+        }
+    }
+}
+
+struct Driver<'a> {
+    setup: &'a Setup,
+    options: &'a Options,
+    watcher: &'a mut dyn Watcher,
+    journal: Journal,
+    ledger: Arc<Ledger>,
+    state: State,
+    run: String,
+    resumed: u32,
+    usage: BTreeMap<String, RoleUsage>,
+    findings: BTreeMap<u32, Vec<Finding>>,
+    snapshots: BTreeMap<u32, String>,
+    next: BTreeMap<u32, String>,
+    told: BTreeSet<String>,
+    /// Verdicts of a judgement that was cut off.
+    known: Vec<Verdict>,
+    /// Set when a call with side effects was cut off and nobody has said to repeat it.
+    in_doubt: bool,
+    /// Set when the log tells of the run's end already.
+    told_end: bool,
+    /// The answer given with the command; it answers one question.
+    answer: Option<Answer>,
+    warnings: Vec<String>,
+}
+
+/// Runs a loop to its end, or goes on with one.
+///
+/// # Errors
+/// When the log can't be written or read, a prompt can't be made, or the run can't be gone on
+/// with. Faults of agents and judges are outcomes, not errors.
+pub async fn run(
+    setup: &Setup,
+    options: &Options,
+    watcher: &mut dyn Watcher,
+) -> Result<Report, LoopError> {
+    let limits = &setup.policy.limits;
+    let ledger = Arc::new(Ledger::new(LedgerLimits {
+        micro_dollars: limits.micro_dollars,
+        tokens: limits.tokens,
+        calls: None,
+    }));
+    let (log, lines, torn) = match &options.resume {
+        None => (Log::create(&options.loops, &options.run)?, Vec::new(), Vec::new()),
+        Some(run) => Log::open(&options.loops, run)?,
+    };
+    let run = log.run().to_owned();
+    let (before_ms, spent) =
+        lines.last().map_or((0, Spent::default()), |line| (line.elapsed_ms, line.spent));
+    let usage = Usage { tokens_in: spent.tokens, ..Usage::default() };
+    if spent != Spent::default() {
+        book(&ledger, &usage, Some(spent.micro_dollars));
+    }
+    let mut driver = Driver {
+        setup,
+        options,
+        watcher,
+        journal: Journal::new(log, before_ms, Arc::clone(&ledger)),
+        ledger,
+        state: State::new(Arc::clone(&setup.policy)),
+        run,
+        resumed: 0,
+        usage: BTreeMap::new(),
+        findings: BTreeMap::new(),
+        snapshots: BTreeMap::new(),
+        next: BTreeMap::new(),
+        told: BTreeSet::new(),
+        known: Vec::new(),
+        in_doubt: false,
+        told_end: false,
+        answer: options.answer.clone().filter(|_| options.resume.is_some()),
+        warnings: setup.warnings.clone(),
+    };
+    driver.warnings.extend(torn);
+    for warning in driver.warnings.clone() {
+        driver.watcher.notice(&Notice::Warning(&warning));
+    }
+    let command = if lines.is_empty() { driver.begin().await? } else { driver.fold(lines).await? };
+    driver.drive(command).await
+}
+
+impl Driver<'_> {
+    async fn begin(&mut self) -> Result<Option<Command>, LoopError> {
+        let snapshot = self.setup.agent.begin(None).await?;
+        let entry = Entry::Started {
+            format: FORMAT,
+            run: self.run.clone(),
+            time: jiff::Timestamp::now().to_string(),
+            task: self.setup.task.clone(),
+            config: self.setup.config.clone(),
+            config_hash: self.setup.config_hash.clone(),
+            panel: self.setup.panel.fingerprint().to_string(),
+            snapshot,
+        };
+        self.watcher.notice(&Notice::Began { run: &self.run, generations: 0 });
+        self.write(entry, What::Begun)
+    }
+
+    /// Writes an event down, and then lets the controller decide on it.
+    fn write(&mut self, entry: Entry, what: What) -> Result<Option<Command>, LoopError> {
+        let (elapsed_ms, spent) = self.journal.append(entry)?;
+        let command = self.step(Event { elapsed_ms, spent, what });
+        if let Some(command) = &command {
+            let (generation, decision) = (self.state.generations(), describe(command));
+            self.journal.append(Entry::Decided { generation, decision })?;
+        }
+        Ok(command)
+    }
+
+    fn step(&mut self, event: Event) -> Option<Command> {
+        let fresh = State::new(Arc::clone(&self.setup.policy));
+        let (state, commands) = decide(std::mem::replace(&mut self.state, fresh), &event);
+        self.state = state;
+        let command = commands.into_iter().next();
+        match &command {
+            // A retry of a call does not change what was decided on the output before it.
+            None | Some(Command::Generate(Directive { wait_ms: 1.., .. })) => {}
+            Some(command) => {
+                self.next.insert(self.state.generations(), describe(command));
+            }
+        }
+        command
+    }
+
+    async fn drive(mut self, mut command: Option<Command>) -> Result<Report, LoopError> {
+        loop {
+            if let Some(outcome) = self.state.outcome().cloned() {
+                return self.finish(&outcome).await;
+            }
+            if self.options.cancel.is_cancelled() {
+                command = self.cancel();
+                continue;
+            }
+            command = match command {
+                Some(Command::Generate(directive)) => {
+                    if std::mem::take(&mut self.in_doubt) {
+                        match self.answer.take() {
+                            Some(Answer::Continue(_)) => {}
+                            _ => return self.wait(IN_DOUBT),
+                        }
+                    }
+                    self.generate(directive).await?
+                }
+                Some(Command::Judge { generation, round, retry, wait_ms }) => {
+                    self.judge(generation, round, retry, wait_ms).await?
+                }
+                Some(Command::Ask { generation, about }) => match self.ask(generation, about)? {
+                    Some(next) => Some(next),
+                    None => return self.wait("the run waits for a person"),
+                },
+                Some(Command::Finish(_)) | None => {
+                    return Err(LoopError::NothingAsked { run: self.run.clone() });
+                }
+            };
+        }
+    }
+
+    fn cancel(&mut self) -> Option<Command> {
+        let event = Event {
+            elapsed_ms: self.journal.elapsed_ms(),
+            spent: self.journal.spent(),
+            what: What::Cancelled,
+        };
+        self.step(event)
+    }
+
+    /// Waits, unless the run is stopped.
+    async fn pause(&self, wait_ms: u64) {
+        let until = self.journal.deadline(self.setup.policy.limits.elapsed_ms);
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            () = self.options.cancel.cancelled() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    fn context(&self, scope: String) -> CallContext {
+        CallContext {
+            sample: 0,
+            deadline: self.journal.deadline(self.setup.policy.limits.elapsed_ms),
+            cancel: self.options.cancel.clone(),
+            fresh: false,
+            replies: Arc::new(Scoped { inner: Arc::clone(&self.options.replies), scope }),
+            ledger: Arc::clone(&self.ledger),
+        }
+    }
+
+    fn ask(&mut self, generation: u32, about: Reason) -> Result<Option<Command>, LoopError> {
+        let answer = match self.answer.take() {
+            Some(answer) => Some(answer),
+            None => {
+                self.journal.append(Entry::Asked { generation, about })?;
+                let best = match self.state.best() {
+                    Some(record) => Some(self.journal.log().text(&record.output)?),
+                    None => None,
+                };
+                self.watcher.ask(generation, about, best.as_deref())
+            }
+        };
+        let Some(answer) = answer else { return Ok(None) };
+        self.write(Entry::Answered { answer: answer.clone() }, What::Answered(answer))
+    }
+
+    /// Ends this process's part of the run; the run itself goes on with an answer.
+    fn wait(mut self, why: &str) -> Result<Report, LoopError> {
+        self.warnings.push(why.to_owned());
+        self.watcher.notice(&Notice::Warning(why));
+        let best = self.state.best().map(|record| record.generation);
+        self.report(&Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best })
+    }
+}

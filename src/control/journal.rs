@@ -1,0 +1,116 @@
+//! The clock, the books and the log of a run in one place: an event is written with the time
+//! and the spending that the controller is then told.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::event::Spent;
+use super::log::{Entry, Log, LogError};
+use crate::panel::Listener;
+use crate::provider::{ChatReply, KeepError, Ledger, ReplyKey, ReplyStore, WorstCase};
+use crate::verdict::{Status, Usage, Verdict};
+
+/// The clock, the books and the log of a run.
+#[derive(Debug)]
+pub(super) struct Journal {
+    log: Mutex<Log>,
+    /// Milliseconds of earlier parts of the run.
+    before_ms: u64,
+    started: Instant,
+    ledger: Arc<Ledger>,
+}
+
+impl Journal {
+    pub(super) fn new(log: Log, before_ms: u64, ledger: Arc<Ledger>) -> Self {
+        Self { log: Mutex::new(log), before_ms, started: Instant::now(), ledger }
+    }
+
+    pub(super) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn elapsed_ms(&self) -> u64 {
+        self.before_ms + self.started.elapsed().as_millis() as u64
+    }
+
+    pub(super) fn spent(&self) -> Spent {
+        let totals = self.ledger.totals();
+        Spent { tokens: totals.tokens(), micro_dollars: totals.micro_dollars }
+    }
+
+    /// When the time of the run is up.
+    pub(super) fn deadline(&self, limit_ms: u64) -> Instant {
+        let left = limit_ms.saturating_sub(self.before_ms);
+        self.started + std::time::Duration::from_millis(left)
+    }
+
+    /// Writes an event, and gives the time and spending it was written with.
+    pub(super) fn append(&self, entry: Entry) -> Result<(u64, Spent), LogError> {
+        let mut log = self.log();
+        let (elapsed_ms, spent) = (self.elapsed_ms(), self.spent());
+        log.append(elapsed_ms, spent, entry)?;
+        Ok((elapsed_ms, spent))
+    }
+}
+
+/// Books what a call took that no client has booked.
+pub(super) fn book(ledger: &Arc<Ledger>, usage: &Usage, micro_dollars: Option<u64>) {
+    // Nothing is set aside, so the only refusal is of what is over the limit already.
+    let nothing = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
+    if let Ok(mut held) = ledger.reserve(nothing) {
+        held.spend(usage, Some(micro_dollars.unwrap_or(0)));
+    }
+}
+
+/// Writes each verdict as it comes in.
+pub(super) struct Verdicts<'a> {
+    pub(super) journal: &'a Journal,
+    pub(super) generation: u32,
+    pub(super) failed: Mutex<Option<LogError>>,
+}
+
+impl Listener for Verdicts<'_> {
+    fn verdict<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, ()> {
+        // A judge that was stopped is asked again when the run goes on.
+        if verdict.status != Status::Cancelled {
+            let verdict = Box::new(verdict.clone());
+            let entry = Entry::Judged { generation: self.generation, verdict };
+            if let Err(error) = self.journal.append(entry) {
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Replies under keys of one judgement or call: a second judgement of the same output is a
+/// fresh measurement, and one that a crash cut off finds its own replies again.
+#[derive(Debug)]
+pub(super) struct Scoped {
+    pub(super) inner: Arc<dyn ReplyStore>,
+    pub(super) scope: String,
+}
+
+impl Scoped {
+    fn key(&self, key: &ReplyKey) -> ReplyKey {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&key.0).update(self.scope.as_bytes());
+        ReplyKey(*hasher.finalize().as_bytes())
+    }
+}
+
+impl ReplyStore for Scoped {
+    fn lookup<'a>(&'a self, key: &'a ReplyKey) -> BoxFuture<'a, Option<ChatReply>> {
+        Box::pin(async move { self.inner.lookup(&self.key(key)).await })
+    }
+
+    fn record<'a>(
+        &'a self,
+        key: &'a ReplyKey,
+        reply: &'a ChatReply,
+    ) -> BoxFuture<'a, Result<(), KeepError>> {
+        Box::pin(async move { self.inner.record(&self.key(key), reply).await })
+    }
+}

@@ -1,0 +1,123 @@
+//! Replay: what a policy would have done with recorded loops, without any model call.
+//!
+//! A recording says nothing past its end: a loop that the policy would have gone on with
+//! there is censored, and never guessed.
+
+mod metrics;
+mod read;
+
+use std::sync::Arc;
+
+pub use self::metrics::{Metric, Metrics, metrics};
+pub use self::read::{ReplayError, Step, Trajectory, read};
+use super::event::{Command, Event, What};
+use super::outcome::{Class, Reason};
+use super::policy::Policy;
+use super::state::State;
+use super::{Round, decide};
+
+/// What a policy makes of one recorded loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// The task.
+    pub task: String,
+    /// Why it ended; `None` where the recording ended first.
+    pub reason: Option<Reason>,
+    /// The outputs that were looked at.
+    pub generations: u32,
+    /// The scores of these outputs, in order; `None` where not judged.
+    pub scores: Vec<Option<f64>>,
+    /// The score of the output returned.
+    pub returned: Option<f64>,
+    /// Whether the output returned is truly good, where known.
+    pub truth: Option<bool>,
+    /// Whether any recorded output is truly good; `None` where one of them is not known.
+    pub ever_good: Option<bool>,
+    /// The noise band at the end.
+    pub band: f64,
+    /// Milliseconds until the end, where recorded.
+    pub elapsed_ms: Option<u64>,
+    /// Tokens until the end, where recorded.
+    pub tokens: Option<u64>,
+}
+
+impl Replayed {
+    /// Whether the policy accepts.
+    #[must_use]
+    pub fn accepted(&self) -> bool {
+        self.reason.is_some_and(|reason| reason.class() == Class::Accepted)
+    }
+}
+
+/// Plays a recorded loop under a policy.
+#[must_use]
+pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
+    let mut state = State::new(Arc::clone(policy));
+    let mut steps = trajectory.steps.iter();
+    let mut step: Option<&Step> = None;
+    let mut what = What::Begun;
+    let mut retries = 0;
+    loop {
+        let (elapsed_ms, spent) = step.map_or((0, Default::default()), |s| (s.elapsed_ms, s.spent));
+        let (next, commands) = decide(state, &Event { elapsed_ms, spent, what });
+        state = next;
+        what = match commands.into_iter().next() {
+            Some(Command::Generate(_)) => {
+                step = steps.next();
+                retries = 0;
+                match step {
+                    None => break,
+                    Some(step) => match step.fault {
+                        Some(fault) => What::AgentFailed(fault),
+                        None => What::Generated(step.output.clone()),
+                    },
+                }
+            }
+            Some(Command::Judge { round, .. }) => {
+                let place = match round {
+                    Round::First => 0,
+                    Round::Confirm(k) => k as usize,
+                };
+                let Some(step) = step else { break };
+                match step.rounds.get(place) {
+                    Some(judgement) => What::Judged(Box::new(judgement.clone())),
+                    None => break,
+                }
+            }
+            Some(Command::Ask { .. } | Command::Finish(_)) | None => break,
+        };
+        // A recorded failure of judging is the last word on it, however often it is tried.
+        if matches!(&what, What::Judged(j) if !j.has_quorum()) {
+            retries += 1;
+            if retries > policy.evaluation_retries + 1 {
+                break;
+            }
+        }
+    }
+    let asked = state.awaiting().map(|_| Reason::AwaitingHuman);
+    let reason = state.outcome().map(|outcome| outcome.reason).or(asked);
+    let returned = state.best().map(|record| record.generation as usize - 1);
+    // Calls that gave no output are no outputs.
+    let outputs: Vec<&Step> = trajectory.steps.iter().filter(|s| s.fault.is_none()).collect();
+    let truths: Vec<Option<bool>> = outputs.iter().map(|step| step.truth).collect();
+    let ever_good = if truths.contains(&Some(true)) {
+        Some(true)
+    } else {
+        (!truths.is_empty() && !truths.contains(&None)).then_some(false)
+    };
+    Replayed {
+        task: trajectory.task.clone(),
+        reason,
+        generations: state.generations(),
+        scores: state.records().iter().map(|r| r.score.map(|score| score.get())).collect(),
+        returned: state.best().and_then(|record| record.score).map(|score| score.get()),
+        truth: returned.and_then(|place| outputs.get(place)?.truth),
+        ever_good,
+        band: state.noise_band(),
+        elapsed_ms: trajectory.timed.then_some(state.elapsed_ms),
+        tokens: trajectory.timed.then_some(state.spent.tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests;

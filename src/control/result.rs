@@ -1,0 +1,114 @@
+//! What a loop came to, as it is printed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::history::{Record, RecordStatus};
+use super::judgement::CriterionMark;
+use super::outcome::{Class, Confirmation, Reason};
+use crate::ruling::Decision;
+use crate::score::Score;
+use crate::verdict::Usage;
+
+/// One output of the result.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Shown {
+    /// Its number.
+    pub generation: u32,
+    /// Its score; `None` where it was not judged.
+    pub score: Option<Score>,
+    /// The least and greatest score that its judgements gave or could have given.
+    pub interval: Option<(Score, Score)>,
+    /// The output.
+    pub output: String,
+    /// Its criteria.
+    pub criteria: Vec<CriterionMark>,
+}
+
+impl Shown {
+    pub(super) fn of(record: &Record, output: String) -> Self {
+        Self {
+            generation: record.generation,
+            score: record.score,
+            interval: record.interval,
+            output,
+            criteria: record.criteria.clone(),
+        }
+    }
+}
+
+/// One line of the history.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct HistoryRow {
+    /// The output.
+    pub generation: u32,
+    /// Its score.
+    pub score: Option<Score>,
+    /// What became of it.
+    pub status: RecordStatus,
+    /// What the panel decided.
+    pub decision: Option<Decision>,
+    /// What was done after it.
+    pub next: String,
+    /// How much of its base was changed, where measured.
+    pub change: Option<f64>,
+    /// Whether that was more than cooling allowed.
+    pub over_limit: bool,
+}
+
+/// What one role took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct RoleUsage {
+    /// Tokens and calls.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// US dollars, of calls that have a price.
+    pub cost_usd: f64,
+}
+
+/// What a loop came to.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Report {
+    /// The run.
+    pub run: String,
+    /// What the reason is worth.
+    pub outcome: Class,
+    /// Why it ended.
+    pub reason: Reason,
+    /// What else held at that moment.
+    pub also_fired: Vec<Reason>,
+    /// The reason as the published articles spell it, where they do.
+    pub classic_reason: Option<&'static str>,
+    /// Outputs made.
+    pub generations: u32,
+    /// Outputs made after the first.
+    pub refinements: u32,
+    /// Judgements made, retries and confirmations included.
+    pub evaluations: u64,
+    /// The output that is returned.
+    pub best: Option<Shown>,
+    /// The newest one.
+    pub last: Option<Shown>,
+    /// One row an output.
+    pub history: Vec<HistoryRow>,
+    /// What each role took: `agent`, `judge`, `confirmation`.
+    pub usage: BTreeMap<String, RoleUsage>,
+    /// US dollars; `None` where calls were made that have no price.
+    pub cost_usd: Option<f64>,
+    /// Pauses for a person not counted.
+    pub elapsed_seconds: f64,
+    /// What became of the last confirmation.
+    pub confirmation: Confirmation,
+    /// The calibration in force; none in this version.
+    pub profile: Option<String>,
+    /// A hash of configuration, task, agent and panel.
+    pub config_hash: String,
+    /// How often the run was gone on with.
+    pub resumed: u32,
+    /// The event log.
+    pub log: String,
+    /// What to know before trusting it.
+    pub warnings: Vec<String>,
+}

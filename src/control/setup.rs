@@ -1,0 +1,274 @@
+//! A loop ready to run: everything of its file found, built and checked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::agent::Agent;
+use super::feedback::{Feedback, FeedbackError};
+use super::policy::{Condition, Node, Policy};
+use super::spec::LoopSpec;
+use crate::case::Case;
+use crate::config::Problem;
+use crate::judge::process::{Sandbox, SandboxSpec, find_program};
+use crate::judge::{BuildContext, BuildError};
+use crate::panel::spec::JudgeSpec;
+use crate::panel::{Panel, PanelError, PanelSpec};
+use crate::provider::Client;
+use crate::verdict::Fingerprint;
+
+/// Why a loop can't start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The file lacks something, or a key in it is not right.
+    #[error(transparent)]
+    Config(#[from] Problem),
+    /// The agent, or a command of the policy, can't be built.
+    #[error("failed to set up the loop")]
+    Build(#[from] BuildError),
+    /// The panel can't be seated.
+    #[error("failed to seat the panel")]
+    Panel(#[from] PanelError),
+    /// The feedback can't be built.
+    #[error(transparent)]
+    Feedback(#[from] FeedbackError),
+}
+
+/// A command of the policy.
+#[derive(Clone, Debug)]
+pub(super) struct Check {
+    /// Its arguments as JSON: the key in judgements.
+    pub(super) key: String,
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<String>,
+    pub(super) directory: PathBuf,
+    pub(super) sandbox: Sandbox,
+}
+
+/// A loop ready to run.
+#[derive(Debug)]
+pub struct Setup {
+    /// The loop's name.
+    pub name: String,
+    /// What the agent is asked.
+    pub task: String,
+    /// When to end.
+    pub policy: Arc<Policy>,
+    /// What judges.
+    pub panel: Panel,
+    /// The whole effective configuration, without the values of headers.
+    pub config: Value,
+    /// A hash of all that makes this run this run.
+    pub config_hash: String,
+    /// What a reader of the result should know.
+    pub warnings: Vec<String>,
+    pub(super) agent: Box<dyn Agent>,
+    pub(super) feedback: Feedback,
+    pub(super) checks: Vec<Check>,
+}
+
+impl Setup {
+    /// Builds a loop. `task` replaces the file's own; `base` is the folder of the file.
+    ///
+    /// # Errors
+    /// No agent, panel or task; anything that can't be built; a judge that uses the agent's
+    /// model; a limit on money with a model that has no price.
+    pub fn new(
+        spec: &LoopSpec,
+        task: Option<String>,
+        base: &Path,
+        client: &Client,
+    ) -> Result<Self, SetupError> {
+        let missing = |section: &str| Problem::new(section, "this section is missing");
+        let agent_spec = spec.agent.as_ref().ok_or_else(|| missing("agent"))?;
+        let mut panel_spec = spec.panel.clone().ok_or_else(|| missing("panel"))?;
+        let task = task
+            .or_else(|| spec.task.clone())
+            .filter(|task| !task.trim().is_empty())
+            .ok_or_else(|| Problem::new("task", "no task: set it here, or give `--task`"))?;
+        let context = BuildContext::new(base, client.clone());
+        let agent = agent_spec.build(&context)?;
+        if let super::agent::AgentSpec::Workspace(workspace) = agent_spec {
+            run_checks_in(&mut panel_spec, &context.resolve(&workspace.directory));
+        }
+        let policy = Policy::new(
+            &spec.exit,
+            &spec.budget,
+            &spec.strategy,
+            spec.threshold,
+            is_deterministic(&panel_spec),
+        )?;
+        // One threshold in the policy is the panel's too, so that vetoes and rulings agree.
+        if let Some(threshold) = only_threshold(&policy.exit) {
+            panel_spec.threshold = threshold;
+        }
+        let panel_context = BuildContext::new(spec.panel_base.clone(), client.clone());
+        let panel = Panel::seat(&panel_spec, &panel_context)?;
+        let mut warnings = policy.warnings();
+        warnings.extend(panel.warnings());
+        warnings.extend(judges_itself(agent_spec, agent.as_ref(), &panel)?);
+        unpriced(&policy, agent.as_ref(), &panel)?;
+        let checks = checks(&policy, &context)?;
+        let mut config = serde_json::to_value(spec).unwrap_or_default();
+        hide_headers(&mut config);
+        let identity = json!({
+            "config": config, "task": task, "agent": agent.identity(),
+            "panel": panel.fingerprint(),
+        });
+        Ok(Self {
+            name: spec.name.clone(),
+            config_hash: Fingerprint::of("loop", &identity).to_string(),
+            task,
+            policy: Arc::new(policy),
+            panel,
+            config,
+            warnings,
+            agent,
+            feedback: spec.feedback.build(base)?,
+            checks,
+        })
+    }
+}
+
+impl Setup {
+    /// Whether a model is asked for anything.
+    #[must_use]
+    pub fn uses_models(&self) -> bool {
+        self.agent.model().is_some()
+            || self.panel.seats.iter().any(|seat| seat.judge.model().is_some())
+    }
+}
+
+/// Checks without a folder of their own run in the workspace.
+fn run_checks_in(panel: &mut PanelSpec, directory: &Path) {
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    for seat in &mut panel.judge {
+        let JudgeSpec::Command(command) = &mut seat.judge else { continue };
+        if command.files.is_none() {
+            for check in &mut command.checks {
+                check.cwd.get_or_insert_with(|| directory.clone());
+            }
+        }
+    }
+}
+
+/// Whether every counted judge measures the same for the same output.
+#[must_use]
+pub fn is_deterministic(panel: &PanelSpec) -> bool {
+    panel.judge.iter().filter(|seat| !seat.seat.report_only).all(|seat| match &seat.judge {
+        // A model asked once runs at temperature 0 unless the file says otherwise.
+        JudgeSpec::Llm(llm) => {
+            llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
+        }
+        JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
+        JudgeSpec::Rule(_)
+        | JudgeSpec::Command(_)
+        | JudgeSpec::Script(_)
+        | JudgeSpec::Observe(_)
+        | JudgeSpec::Replay(_) => true,
+    })
+}
+
+fn only_threshold(exit: &Node) -> Option<f64> {
+    let mut thresholds: Vec<f64> = exit
+        .leaves()
+        .into_iter()
+        .filter_map(|leaf| match leaf {
+            Condition::QualityThreshold { threshold } => *threshold,
+            _ => None,
+        })
+        .collect();
+    thresholds.dedup();
+    match thresholds.as_slice() {
+        [threshold] => Some(*threshold),
+        _ => None,
+    }
+}
+
+/// A judge that uses the agent's model likes what it wrote.
+fn judges_itself(
+    spec: &super::agent::AgentSpec,
+    agent: &dyn Agent,
+    panel: &Panel,
+) -> Result<Option<String>, Problem> {
+    let Some(model) = agent.model() else { return Ok(None) };
+    let Some(seat) =
+        panel.seats.iter().find(|seat| !seat.report_only && seat.judge.model() == Some(model))
+    else {
+        return Ok(None);
+    };
+    let allowed = matches!(spec, super::agent::AgentSpec::Llm(llm) if llm.allow_self_judging);
+    if allowed {
+        return Ok(Some(format!("the judge `{}` uses the agent's model `{model}`", seat.name)));
+    }
+    Err(Problem::new(
+        "panel",
+        format!(
+            "the judge `{}` uses the agent's model `{model}`: models favour their own outputs; seat another, or set `agent.allow_self_judging = true`",
+            seat.name
+        ),
+    ))
+}
+
+/// Under a limit on money every model needs a price.
+fn unpriced(policy: &Policy, agent: &dyn Agent, panel: &Panel) -> Result<(), Problem> {
+    if policy.limits.micro_dollars.is_none() {
+        return Ok(());
+    }
+    let told = |who: &str| {
+        Problem::new(
+            "budget.usd",
+            format!(
+                "{who} has no price: set its `price` (zeros if it costs nothing), so that the limit can hold"
+            ),
+        )
+    };
+    if agent.worst_case("").is_some_and(|worst| worst.micro_dollars.is_none()) {
+        return Err(told("the agent's model"));
+    }
+    let case = Case::new("", "");
+    for seat in &panel.seats {
+        let plan = seat.judge.plan(&case);
+        if plan.calls > 0 && plan.cost_usd.is_none() {
+            return Err(told(&format!("the model of the judge `{}`", seat.name)));
+        }
+    }
+    Ok(())
+}
+
+fn checks(policy: &Policy, context: &BuildContext) -> Result<Vec<Check>, BuildError> {
+    let directory = std::path::absolute(&context.base).unwrap_or_else(|_| context.base.clone());
+    policy
+        .commands()
+        .into_iter()
+        .map(|argv| {
+            Ok(Check {
+                key: json!(argv).to_string(),
+                program: find_program(&argv[0], "exit.command.argv[0]", context, &[])?,
+                arguments: argv[1..].to_vec(),
+                directory: directory.clone(),
+                sandbox: SandboxSpec::default().build("exit.command", context)?,
+            })
+        })
+        .collect()
+}
+
+/// The values of headers may be credentials, and a configuration is written to disk.
+fn hide_headers(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                match inner {
+                    Value::Object(headers) if key == "headers" => {
+                        headers.values_mut().for_each(|header| *header = "hidden".into());
+                    }
+                    inner => hide_headers(inner),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_headers),
+        _ => {}
+    }
+}

@@ -1,0 +1,157 @@
+//! A loop file: agent, panel, and when to end.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::agent::AgentSpec;
+use super::feedback::FeedbackSpec;
+use super::policy::{BudgetSpec, ExitSpec, StrategySpec};
+use crate::config::{ConfigError, Problem, from_value, read_value};
+use crate::panel::PanelSpec;
+
+/// The threshold where neither the policy nor the panel names one.
+const DEFAULT_THRESHOLD: f64 = 0.9;
+
+/// A loop file.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoopSpec {
+    /// The loop's name in reports.
+    #[serde(default = "default_name")]
+    pub name: String,
+    /// What the agent is asked, where the command line does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What makes outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSpec>,
+    /// What judges them: a panel's own keys, or `path` (and a `threshold`, where it is to be
+    /// another).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panel: Option<PanelSpec>,
+    /// When to end.
+    #[serde(default)]
+    pub exit: ExitSpec,
+    /// How the next prompt is made.
+    #[serde(default)]
+    pub feedback: FeedbackSpec,
+    /// Which version is gone on from.
+    #[serde(default)]
+    pub strategy: StrategySpec,
+    /// When a person is asked.
+    #[serde(default)]
+    pub human: HumanSpec,
+    /// What can't be passed.
+    #[serde(default)]
+    pub budget: BudgetSpec,
+    /// The score that outputs must reach where a condition names none. Not a key of the file.
+    #[serde(skip, default = "default_threshold")]
+    pub threshold: f64,
+    /// The folder that the panel's paths start from. Not a key of the file.
+    #[serde(skip)]
+    pub panel_base: PathBuf,
+}
+
+/// The section `[human]`: how a person is asked when a condition's ladder says `ask`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HumanSpec {
+    /// Ask at the terminal, where there is one. Otherwise the run ends as `awaiting_human`
+    /// and goes on with an answer.
+    pub terminal: bool,
+}
+
+impl Default for HumanSpec {
+    fn default() -> Self {
+        Self { terminal: true }
+    }
+}
+
+fn default_name() -> String {
+    "loop".to_owned()
+}
+
+fn default_threshold() -> f64 {
+    DEFAULT_THRESHOLD
+}
+
+/// The folder of a file. The one of a bare name is `.`: an empty path is none at all.
+#[must_use]
+pub fn folder(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+impl LoopSpec {
+    /// Reads a loop file.
+    ///
+    /// # Errors
+    /// When it, or the panel file that it names, can't be read or is not right.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let base = folder(path);
+        let mut value = read_value(path)?;
+        let invalid =
+            |path: &Path, problem| ConfigError::Invalid { path: path.to_owned(), problem };
+        let panel = value.as_object_mut().and_then(|table| table.remove("panel"));
+        let mut spec: Self = from_value(value).map_err(|problem| invalid(path, problem))?;
+        if let Some(panel) = panel {
+            spec.seat(panel, &base, path)?;
+        }
+        spec.feedback.check().map_err(|problem| invalid(path, problem.inside("feedback")))?;
+        Ok(spec)
+    }
+
+    /// Takes in the section `[panel]`.
+    fn seat(&mut self, panel: Value, base: &Path, path: &Path) -> Result<(), ConfigError> {
+        let at = |problem: Problem| ConfigError::Invalid {
+            path: path.to_owned(),
+            problem: problem.inside("panel"),
+        };
+        self.panel_base = base.to_owned();
+        let mut table = match panel {
+            Value::String(file) => serde_json::Map::from_iter([("path".to_owned(), file.into())]),
+            Value::Object(table) => table,
+            other => {
+                let message = format!("expected a table or a path, found `{other}`");
+                return Err(at(Problem::new("", message)));
+            }
+        };
+        let mut explicit = table.get("threshold").cloned();
+        let value = match table.remove("path") {
+            None => Value::Object(table),
+            Some(Value::String(file)) => {
+                table.remove("threshold");
+                if let Some(key) = table.keys().next() {
+                    let message = "has no effect beside `path`: set it in the panel's file";
+                    return Err(at(Problem::new(key.as_str(), message)));
+                }
+                let file = base.join(file);
+                self.panel_base = folder(&file);
+                let mut value = read_value(&file)?;
+                match (&explicit, value.as_object_mut()) {
+                    (Some(threshold), Some(panel)) => {
+                        panel.insert("threshold".to_owned(), threshold.clone());
+                    }
+                    (None, Some(panel)) => explicit = panel.get("threshold").cloned(),
+                    _ => {}
+                }
+                value
+            }
+            Some(other) => {
+                return Err(at(Problem::new("path", format!("expected a path, found `{other}`"))));
+            }
+        };
+        let mut panel = PanelSpec::from_value(value).map_err(at)?;
+        if explicit.is_none() {
+            panel.threshold = DEFAULT_THRESHOLD;
+        }
+        self.threshold = panel.threshold;
+        self.panel = Some(panel);
+        Ok(())
+    }
+}
