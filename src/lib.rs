@@ -1,6 +1,7 @@
 //! Seat a panel of independent judges, let the median of their votes decide, and know how
 //! often that decision is wrong.
 
+pub mod calibration;
 pub mod canonical;
 pub mod case;
 #[cfg(feature = "cli")]

@@ -4,6 +4,8 @@
 
 mod answer;
 mod cache;
+mod calibrate;
+mod calibrate_report;
 mod check;
 mod completions;
 mod exit;
@@ -73,6 +75,7 @@ enum Verb {
     Score(score::ScoreArgs),
     Gate(gate::GateArgs),
     Run(run::RunArgs),
+    Calibrate(Box<calibrate::CalibrateArgs>),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -104,6 +107,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Score(args) => runtime()?.block_on(score::run(args, global, printer)),
         Verb::Gate(args) => runtime()?.block_on(gate::run(args, global, printer)),
         Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
+        Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
