@@ -63,9 +63,8 @@ pub struct Seat {
 }
 
 impl Seat {
-    fn extreme(&self, map: &Map, highest: bool) -> f64 {
-        let (a, b) = (map.apply(self.range[0]), map.apply(self.range[1]));
-        if highest { a.max(b) } else { a.min(b) }
+    fn highest(&self, map: &Map) -> f64 {
+        map.apply(self.range[0]).max(map.apply(self.range[1]))
     }
 }
 
@@ -87,7 +86,7 @@ pub struct Stack {
 pub enum Missing {
     /// Left out, as in a running panel; below the quorum there is no key.
     LeftOut,
-    /// Counted as the highest vote that the judge can give.
+    /// Counted at its worst for a bad case: the highest vote that the judge can give, or none.
     Highest,
 }
 
@@ -156,23 +155,46 @@ impl PanelModel {
         if missing == Missing::LeftOut && present < self.quorum.max(1) {
             return None;
         }
-        let mapped = |map: fn(&Seat) -> &Map| -> Vec<f64> {
-            self.seats
-                .iter()
-                .zip(votes)
-                .filter_map(|(seat, vote)| match (vote, missing) {
-                    (Some(vote), _) => Some(map(seat).apply(*vote)),
-                    (None, Missing::Highest) => Some(seat.extreme(map(seat), true)),
-                    (None, Missing::LeftOut) => None,
-                })
-                .collect()
-        };
-        let means = decision_key(&mapped(|seat| &seat.map)).ok()?;
+        let (vote, map): (fn(&Seat) -> &Map, fn(&Seat) -> &Map) = (|s| &s.vote, |s| &s.map);
+        let mean = |votes: &[f64]| decision_key(votes).ok().map(|key| key.mean);
+        let second = self.combine(votes, missing, map, mean)?;
         let first = match &self.stack {
-            None => lower_median(&mapped(|seat| &seat.vote)).ok()?,
+            None => self.combine(votes, missing, vote, |votes| lower_median(votes).ok())?,
             Some(stack) => self.stacked(stack, votes, missing),
         };
-        Some((first, means.mean))
+        Some((first, second))
+    }
+
+    /// The combination of the mapped votes that are there; with [`Missing::Highest`] the
+    /// largest one over every set of missing judges that may answer after all, each with its
+    /// highest vote. A judge whose ceiling is low can lower a median, so the set of all of
+    /// them is not always the worst.
+    fn combine(
+        &self,
+        votes: &[Option<f64>],
+        missing: Missing,
+        map: fn(&Seat) -> &Map,
+        combine: impl Fn(&[f64]) -> Option<f64>,
+    ) -> Option<f64> {
+        let seats = || self.seats.iter().zip(votes);
+        let mut mapped: Vec<f64> =
+            seats().filter_map(|(seat, vote)| Some(map(seat).apply((*vote)?))).collect();
+        let mut best = combine(&mapped);
+        if missing == Missing::LeftOut {
+            return best;
+        }
+        let absent = seats().filter(|(_, vote)| vote.is_none());
+        let mut ceilings: Vec<f64> = absent.map(|(seat, _)| seat.highest(map(seat))).collect();
+        // Of all sets of one size, that with the highest ceilings has the largest combination.
+        ceilings.sort_unstable_by(|a, b| b.total_cmp(a));
+        for ceiling in ceilings {
+            mapped.push(ceiling);
+            best = match (best, combine(&mapped)) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                (a, b) => a.or(b),
+            };
+        }
+        best
     }
 
     fn stacked(&self, stack: &Stack, votes: &[Option<f64>], missing: Missing) -> f64 {

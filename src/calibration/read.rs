@@ -45,6 +45,8 @@ pub struct Inputs<'a> {
     pub orders: Orders,
     /// Scales of judges by name; the empty name is every other judge.
     pub judge_scales: BTreeMap<String, Scale>,
+    /// The judges to use; all of them where empty.
+    pub judges: Vec<String>,
     /// How labels and judgements are read.
     pub options: LabelOptions,
     /// How cases are read.
@@ -78,6 +80,7 @@ impl Inputs<'_> {
             criterion: criterion.clone(),
             orders: self.orders,
             judge_scales: self.judge_scales.clone(),
+            judges: self.judges.clone(),
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
         match self.judgements {

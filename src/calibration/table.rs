@@ -47,6 +47,8 @@ pub struct TableOptions {
     /// Scales of judges, to be brought onto the labels' scale; the empty name is every other
     /// judge.
     pub judge_scales: BTreeMap<String, Scale>,
+    /// The judges to use; all of them where empty.
+    pub judges: Vec<String>,
 }
 
 /// One judge over the cases of the table.
@@ -110,6 +112,8 @@ pub struct Counts {
     pub judgements_without_score: u64,
     /// Judgements of other criteria, not used.
     pub other_criteria: u64,
+    /// Judgements of judges that were not asked for, not used.
+    pub other_judges: u64,
     /// Cases left out because their raters are evenly split.
     pub tied_labels: u64,
 }
@@ -134,6 +138,25 @@ impl Table {
     #[must_use]
     pub fn cases(&self) -> &[LabelledCase] {
         &self.labels.cases
+    }
+
+    /// The table of some of its cases, in the order given; a case may be named repeatedly and
+    /// then stands there as often, for resampling. Statuses, repeats and what was left over
+    /// stay those of the whole.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let mut table = self.clone();
+        table.labels.cases = rows.iter().map(|&i| self.labels.cases[i].clone()).collect();
+        for judge in &mut table.judges {
+            judge.scores = rows.iter().map(|&i| judge.scores[i]).collect();
+            judge.categories =
+                judge.categories.as_ref().map(|own| rows.iter().map(|&i| own[i]).collect());
+        }
+        let good = table.labels.cases.iter().filter(|case| case.good).count() as u64;
+        table.counts.cases = rows.len() as u64;
+        table.counts.good = good;
+        table.counts.bad = rows.len() as u64 - good;
+        table
     }
 
     /// Whether every judge only accepts or not.
@@ -212,6 +235,7 @@ pub struct TableBuilder {
     rows: Vec<Row>,
     unlabelled: HashSet<String>,
     other_criteria: BTreeSet<String>,
+    other_judges: BTreeSet<String>,
     counts: Counts,
 }
 
@@ -232,6 +256,7 @@ impl TableBuilder {
             rows: Vec::new(),
             unlabelled: HashSet::new(),
             other_criteria: BTreeSet::new(),
+            other_judges: BTreeSet::new(),
             counts: Counts::default(),
         }
     }
@@ -258,6 +283,14 @@ impl TableBuilder {
     pub fn measurement(&mut self, row: Measurement<'_>) -> Result<(), CalibrationError> {
         if matches!((self.options.orders, row.order), (Orders::Only(order), Some(own)) if own != order)
         {
+            return Ok(());
+        }
+        let wanted = &self.options.judges;
+        if !wanted.is_empty() && !wanted.iter().any(|name| name == row.judge) {
+            self.counts.other_judges += 1;
+            if !self.other_judges.contains(row.judge) {
+                self.other_judges.insert(row.judge.to_owned());
+            }
             return Ok(());
         }
         self.counts.judgements += 1;
@@ -377,17 +410,19 @@ impl TableBuilder {
     }
 
     fn check_overlap(&self) -> Result<(), CalibrationError> {
-        for name in self.options.judge_scales.keys().filter(|name| !name.is_empty()) {
-            if !self.judge_places.contains_key(name) {
-                return Err(CalibrationError::UnknownJudge {
-                    judge: name.clone(),
-                    suggestion: crate::config::nearest(
-                        name,
-                        self.judges.iter().map(String::as_str),
-                    ),
-                    present: self.judges.clone(),
-                });
-            }
+        let scaled = self.options.judge_scales.keys().filter(|name| !name.is_empty());
+        if self.counts.judgements + self.counts.other_judges > 0
+            && let Some(name) = scaled
+                .chain(&self.options.judges)
+                .find(|name| !self.judge_places.contains_key(*name))
+        {
+            let present: Vec<String> =
+                self.judges.iter().chain(&self.other_judges).cloned().collect();
+            return Err(CalibrationError::UnknownJudge {
+                judge: name.clone(),
+                suggestion: crate::config::nearest(name, present.iter().map(String::as_str)),
+                present,
+            });
         }
         if self.counts.judgements == 0 && !self.other_criteria.is_empty() {
             let present: Vec<String> = self.other_criteria.iter().cloned().collect();
@@ -566,4 +601,4 @@ pub fn price_of(judges: &[&JudgeColumn]) -> Measured {
 
 #[cfg(test)]
 #[path = "table_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -70,7 +70,7 @@ fn a_judge_that_names_the_label_s_categories_accepts_its_positive_ones() {
 
 #[test]
 fn both_orders_of_a_pair_are_one_vote_and_half_a_pair_is_none() {
-    let labels = "case,label\na,1\nb,1\nc,1\n";
+    let labels = "case,label\na,1\nb,1\nc,2\n";
     let judgements =
         "case,judge,score,order\na,j,1,ab\na,j,1,ba\nb,j,1,ab\nb,j,2,ba\nc,j,1,ab\nc,j,,ba\n";
     let table = table(labels, judgements, "=1").unwrap();

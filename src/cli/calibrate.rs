@@ -84,6 +84,9 @@ pub(super) struct CalibrateArgs {
     /// repeated
     #[arg(long, value_name = "[JUDGE=]SCALE")]
     judge_scale: Vec<String>,
+    /// Use only this judge; may be repeated
+    #[arg(long = "judge", value_name = "NAME")]
+    judges: Vec<String>,
     /// Which presentation of a pair is used
     #[arg(long, value_enum, default_value_t)]
     order: OrderArg,
@@ -181,6 +184,7 @@ pub(super) fn run(
         grouping: args.grouping()?,
         orders: args.orders(),
         judge_scales: judge_scales(&args.judge_scale)?,
+        judges: args.judges.clone(),
         options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
         case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
     };
