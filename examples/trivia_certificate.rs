@@ -1,7 +1,7 @@
 //! Does the certificate keep its promise on real judges? Repeated draws of calibration
 //! questions from a labelled set, each certified and then checked on questions it never saw.
 //!
-//! `cargo run --release --no-default-features --example trivia_certificate -- FOLDER [DRAWS]`
+//! `cargo run --release --example trivia_certificate -- FOLDER [DRAWS]`
 //! with the TriviaQA set of *Judging the Judges* (`judgements.csv.gz`, `labels.csv`; the
 //! case's id ends in `#QUESTION`). Prints one JSON line a design.
 
@@ -17,7 +17,7 @@ use venire::calibration::panel::{Key, Missing, PanelAggregate, PanelModel};
 use venire::calibration::read::{Inputs, Joined, Judgements};
 use venire::calibration::split::SplitPlan;
 use venire::calibration::table::{Orders, Table};
-use venire::calibration::{Options, calibrate};
+use venire::calibration::{Options, certify};
 use venire::dataset::{LabelOptions, ReadOptions, Source};
 use venire::stats::bootstrap::stream;
 
@@ -53,17 +53,17 @@ fn main() -> Result<(), AnyError> {
     let joined = read(Path::new(&folder))?;
     let design = |name, aggregate, fit| Design { name, aggregate, fit, ungrouped: false };
     let designs = [
-        design("median, fit 15 %", PanelAggregate::Median, 0.15),
         design("median, fit 25 % (default)", PanelAggregate::Median, 0.25),
-        design("median, fit 50 %", PanelAggregate::Median, 0.50),
-        design("stack, fit 25 %", PanelAggregate::Stack, 0.25),
-        design("logistic, fit 15 %", PanelAggregate::Logistic, 0.15),
         design("logistic, fit 25 %", PanelAggregate::Logistic, 0.25),
-        design("logistic, fit 50 %", PanelAggregate::Logistic, 0.50),
         Design {
             ungrouped: true,
-            ..design("median, rows as independent", PanelAggregate::Median, 0.25)
+            ..design("median, fit 25 %, rows as independent", PanelAggregate::Median, 0.25)
         },
+        design("stack, fit 25 %", PanelAggregate::Stack, 0.25),
+        design("median, fit 15 %", PanelAggregate::Median, 0.15),
+        design("median, fit 50 %", PanelAggregate::Median, 0.50),
+        design("logistic, fit 15 %", PanelAggregate::Logistic, 0.15),
+        design("logistic, fit 50 %", PanelAggregate::Logistic, 0.50),
     ];
     for design in designs {
         for population in [false, true] {
@@ -143,13 +143,14 @@ fn draw(
     } else {
         (questions[..QUESTIONS].to_vec(), questions[QUESTIONS..].to_vec())
     };
-    let rows_of = |question: usize| {
-        (0..joined.table.cases().len()).filter(move |&i| joined.groups.of_case[i] == question)
-    };
+    let mut of_question: Vec<Vec<usize>> = vec![Vec::new(); joined.groups.len()];
+    for (row, &question) in joined.groups.of_case.iter().enumerate() {
+        of_question[question].push(row);
+    }
     let mut rows = Vec::new();
     let mut names = Vec::new();
     for (place, &question) in chosen.iter().enumerate() {
-        for row in rows_of(question) {
+        for &row in &of_question[question] {
             rows.push(row);
             names.push(format!("{place}"));
         }
@@ -171,16 +172,14 @@ fn draw(
         resamples: 1,
         ..Options::default()
     };
-    let calibration = calibrate(&table, &groups, &items, "question", &options)?;
-    let certificate = &calibration.certificate.certificate;
+    let (model, certificate) = certify(&table, &groups, &items, "question", &options)?;
     let Some(threshold) = certificate.certified_key() else { return Ok(None) };
-    let model = &calibration.panel.model;
     let (mut bad, mut good) = ((0, 0), (0, 0));
     let (mut shares, mut with_bad) = (0.0, 0);
     for question in checked {
         let (mut own, mut n) = (0, 0);
-        for row in rows_of(question) {
-            let accepted = u64::from(accepts(&joined.table, model, row, threshold));
+        for &row in &of_question[question] {
+            let accepted = u64::from(accepts(&joined.table, &model, row, threshold));
             if joined.table.cases()[row].good {
                 good = (good.0 + accepted, good.1 + 1);
             } else {

@@ -137,6 +137,28 @@ pub fn calibrate(
     Ok(work.run())
 }
 
+/// Only the panel and its certificate, without describing judges, raters or labels: the same
+/// numbers as [`calibrate`] gives them, for simulations and services.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn certify(
+    table: &Table,
+    groups: &Groups,
+    items: &Items,
+    group: &str,
+    options: &Options,
+) -> Result<(PanelModel, Certificate), CalibrationError> {
+    options.check()?;
+    let split = Split::make(options.split, options.seed, table.cases(), groups, items, group)?;
+    let work = Work { table, groups, items, options, split };
+    let fit = work.split.rows(Part::Fit);
+    let model = work.panel_model(&work.fit(&fit), &fit, &mut Vec::new());
+    let by_model = table.labels.sources.contains_key(&LabelSource::Model);
+    let certificate = work.certificate(&model, &work.split.rows(Part::Certify), by_model);
+    Ok((model, certificate))
+}
+
 struct Work<'a> {
     table: &'a Table,
     groups: &'a Groups,

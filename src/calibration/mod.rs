@@ -28,7 +28,7 @@ pub mod split;
 mod sums;
 pub mod table;
 
-pub use calibrate::{Options, calibrate};
+pub use calibrate::{Options, calibrate, certify};
 pub use error::CalibrationError;
 pub use figure::{Figure, Measured};
 pub use positive::{Accept, Positive};

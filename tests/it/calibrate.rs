@@ -303,7 +303,7 @@ fn bad_input_is_refused_with_what_to_do() {
     refuse(&["--positive", ">=4", "--group-regex", "@(.*)"], &["has no group by pattern"]);
     refuse(&["--positive", ">=4", "--split", "1.5"], &["a share between 0 and 1"]);
     refuse(&["--positive", ">=4", "--judge", "kindd"], &["did you mean `kind`?"]);
-    refuse(&["--positive", ">=4", "--label-scale", "1-3"], &["off"]);
+    refuse(&["--positive", ">=4", "--label-scale", "1-3"], &["`4` is outside the scale 1-3"]);
     bench.write("judgements.csv", "case,judge,score\nm0#0,j,NaN\n");
     refuse(&["--positive", ">=4", "--criterion", "help"], &["line 2", "NaN"]);
     bench.write("judgements.csv", "case,judge,criterion,score\nz,j,help,3\n");

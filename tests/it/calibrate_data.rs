@@ -253,7 +253,11 @@ fn llmbar_s_accuracy_over_both_orders_and_positional_agreement_are_those_of_the_
             agreeing += n * number(&subset["agreement_of_orders"]);
         }
         // Where a reply is missing, the reference's denominators differ from ours.
-        if !complete || expected.get("all").is_some() {
+        // Prompts that rate each output alone have no order.
+        let known = |report: &Value| {
+            report["judges"].as_array().unwrap().iter().any(|judge| judge["name"] == *name)
+        };
+        if !complete || !orders.iter().all(known) {
             continue;
         }
         let accuracy: f64 = orders
