@@ -74,7 +74,7 @@ fn all_ties_are_not_certifiable_and_no_number_of_labels_helps() {
 fn a_few_ties_say_how_many_labels_would_do() {
     let names = names(160);
     // Two of 80 bad cases share the highest key: one may be accepted, so two are too many.
-    let key = |i: usize| if i < 2 || i >= 80 { 9.0 } else { 1.0 };
+    let key = |i: usize| if (2..80).contains(&i) { 1.0 } else { 9.0 };
     let certificate = Certificate::certify(&cases(&names, key, |i| i >= 80), OPTIONS).unwrap();
     assert_eq!((certificate.k, certificate.ties), (Some(1), Some(2)));
     let more = certificate.labels_needed.unwrap();

@@ -155,11 +155,13 @@ impl PanelModel {
         if missing == Missing::LeftOut && present < self.quorum.max(1) {
             return None;
         }
-        let (vote, map): (fn(&Seat) -> &Map, fn(&Seat) -> &Map) = (|s| &s.vote, |s| &s.map);
         let mean = |votes: &[f64]| decision_key(votes).ok().map(|key| key.mean);
-        let second = self.combine(votes, missing, map, mean)?;
+        let second = self.combine(votes, missing, |seat| &seat.map, mean)?;
         let first = match &self.stack {
-            None => self.combine(votes, missing, vote, |votes| lower_median(votes).ok())?,
+            None => {
+                let median = |votes: &[f64]| lower_median(votes).ok();
+                self.combine(votes, missing, |seat| &seat.vote, median)?
+            }
             Some(stack) => self.stacked(stack, votes, missing),
         };
         Some((first, second))

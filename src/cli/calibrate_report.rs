@@ -156,9 +156,10 @@ fn dependence(calibration: &Calibration) -> String {
         ));
     }
     if let Some(gap) = own.condorcet_gap.value() {
+        let word = if *gap >= 0.0 { "less" } else { "more" };
         text.push_str(&format!(
-            " Their majority is right {} less often than that of independent judges.",
-            percent(*gap)
+            " Their majority is right {} {word} often than that of independent judges.",
+            percent(gap.abs())
         ));
     }
     if let Some(best) = &own.best_single {
