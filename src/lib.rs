@@ -47,6 +47,7 @@
 //! # }
 //! ```
 
+pub mod calibration;
 pub mod canonical;
 pub mod case;
 #[cfg(feature = "cli")]

@@ -4,6 +4,8 @@
 
 mod answer;
 mod cache;
+mod calibrate;
+mod calibrate_report;
 mod check;
 mod completions;
 mod exit;
@@ -79,6 +81,7 @@ enum Verb {
     Run(run::RunArgs),
     Loop(loop_::LoopArgs),
     Replay(replay::ReplayArgs),
+    Calibrate(Box<calibrate::CalibrateArgs>),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -112,6 +115,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
         Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
         Verb::Replay(args) => replay::run(args, printer),
+        Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),

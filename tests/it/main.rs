@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
 mod bad_input;
+mod calibrate;
+mod calibrate_data;
 mod control;
 mod control_durability;
 mod control_model;

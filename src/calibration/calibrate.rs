@@ -1,0 +1,641 @@
+//! Calibrating: from a table of judgements and labels to everything that is said about them.
+//!
+//! The order is fixed: split, maps and thresholds from the fit part, figures and certificate
+//! from the certify part. Nothing reads a label of the certify part before the model stands.
+
+use std::collections::BTreeMap;
+
+use super::baselines::baselines;
+use super::certificate::{Certificate, CertificateOptions, CertifyCase, Mode};
+use super::dependence::dependence;
+use super::error::CalibrationError;
+use super::figure::{Figure, Measured};
+use super::grouping::{Groups, Items};
+use super::judge_metrics::{
+    IntervalOptions, JudgeMetrics, OperatingPoint, Series, judge_metrics, length_effect, repeats,
+    series_of,
+};
+use super::label_noise::label_noise;
+use super::labelled::{LabelledCase, Target};
+use super::map::{FitData, FittedMap, MINIMUM_LABELS, Map, fit_map};
+use super::operating_point::{accepts, fitted, operating_point};
+use super::panel::{Key, Missing, PanelAggregate, PanelModel, plain_median, rank, target, votes};
+use super::positive::Accept;
+use super::profile::PartGroups;
+use super::raters::{categories_kappa, raters};
+use super::report::{
+    Binding, BoundCertificate, Calibration, CategoryAgreement, JudgeReport, LabelReport,
+    PanelReport, StatusesByClass,
+};
+use super::split::{Part, Split, SplitPlan};
+use super::table::{JudgeColumn, JudgeKind, Table};
+use crate::dataset::LabelSource;
+use crate::stats::agreement::Weighting;
+use crate::stats::interval::wilson;
+
+/// What is asked of a calibration.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What graded scores must reach to accept; fitted where `None`.
+    pub accept: Option<Accept>,
+    /// Bound of the certified error, in (0,1).
+    pub alpha: f64,
+    /// One minus the confidence, in (0,1).
+    pub delta: f64,
+    /// What is bounded.
+    pub mode: Mode,
+    /// How labels are split.
+    pub split: SplitPlan,
+    /// Seed of the split, the draws and the resampling.
+    pub seed: u64,
+    /// How votes become a key.
+    pub aggregate: PanelAggregate,
+    /// Least votes for a decision; a majority of the judges where `None`.
+    pub quorum: Option<usize>,
+    /// Nominal coverage of intervals, in (0,1).
+    pub level: f64,
+    /// Bootstrap replicates where groups have several cases.
+    pub resamples: usize,
+    /// Cost advantage of a judge in the alternative-annotator test.
+    pub epsilon: f64,
+    /// When, for the certificate.
+    pub date: String,
+}
+
+impl Default for Options {
+    /// alpha 0.05, delta 0.10, 95 % intervals, a quarter of the groups to fit, seed 0.
+    fn default() -> Self {
+        Self {
+            accept: None,
+            alpha: 0.05,
+            delta: 0.10,
+            mode: Mode::default(),
+            split: SplitPlan::default(),
+            seed: 0,
+            aggregate: PanelAggregate::default(),
+            quorum: None,
+            level: 0.95,
+            resamples: 1000,
+            epsilon: 0.2,
+            date: String::new(),
+        }
+    }
+}
+
+impl Options {
+    fn check(&self) -> Result<(), CalibrationError> {
+        for (option, value) in
+            [("--alpha", self.alpha), ("--delta", self.delta), ("--level", self.level)]
+        {
+            if !(value > 0.0 && value < 1.0) {
+                let expected = "a number between 0 and 1";
+                return Err(CalibrationError::OutOfRange { option, value, expected });
+            }
+        }
+        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
+            let (option, expected) = ("--epsilon", "a number from 0");
+            return Err(CalibrationError::OutOfRange { option, value: self.epsilon, expected });
+        }
+        if self.quorum == Some(0) {
+            let (option, expected) = ("--quorum", "at least one vote");
+            return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
+        }
+        Ok(())
+    }
+
+    fn intervals(&self) -> IntervalOptions {
+        IntervalOptions { level: self.level, resamples: self.resamples, seed: self.seed }
+    }
+
+    fn certificate(&self) -> CertificateOptions {
+        CertificateOptions {
+            mode: self.mode,
+            alpha: self.alpha,
+            delta: self.delta,
+            seed: self.seed,
+            level: self.level,
+            resamples: self.resamples,
+        }
+    }
+}
+
+/// Calibrates the judges and the panel of a table.
+///
+/// # Errors
+/// For options outside their range, a split that can't be made, and a stack that can't be
+/// fitted. Data that are merely too few give undefined figures and no certificate.
+pub fn calibrate(
+    table: &Table,
+    groups: &Groups,
+    items: &Items,
+    group: &str,
+    options: &Options,
+) -> Result<Calibration, CalibrationError> {
+    options.check()?;
+    let split = Split::make(options.split, options.seed, table.cases(), groups, items, group)?;
+    let work = Work { table, groups, items, options, split };
+    Ok(work.run())
+}
+
+/// Only the panel and its certificate, without describing judges, raters or labels: the same
+/// numbers as [`calibrate`] gives them, for simulations and services.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn certify(
+    table: &Table,
+    groups: &Groups,
+    items: &Items,
+    group: &str,
+    options: &Options,
+) -> Result<(PanelModel, Certificate), CalibrationError> {
+    options.check()?;
+    let split = Split::make(options.split, options.seed, table.cases(), groups, items, group)?;
+    let work = Work { table, groups, items, options, split };
+    let fit = work.split.rows(Part::Fit);
+    let model = work.panel_model(&work.fit(&fit), &fit, &mut Vec::new());
+    let by_model = table.labels.sources.contains_key(&LabelSource::Model);
+    let certificate = work.certificate(&model, &work.split.rows(Part::Certify), by_model);
+    Ok((model, certificate))
+}
+
+struct Work<'a> {
+    table: &'a Table,
+    groups: &'a Groups,
+    items: &'a Items,
+    options: &'a Options,
+    split: Split,
+}
+
+/// What is known of each judge before the certify part is looked at.
+struct Fitted {
+    comparable: Vec<bool>,
+    maps: Vec<FittedMap>,
+    points: Vec<Option<OperatingPoint>>,
+    decisions: Vec<Vec<Option<bool>>>,
+}
+
+impl Work<'_> {
+    fn run(self) -> Calibration {
+        let (fit, report) = (self.split.rows(Part::Fit), self.split.rows(Part::Certify));
+        let fitted = self.fit(&fit);
+        let mut warnings = self.warnings(&fitted);
+        let model = self.panel_model(&fitted, &fit, &mut warnings);
+        let by_model = self.table.labels.sources.contains_key(&LabelSource::Model);
+        let certificate = self.certificate(&model, &report, by_model);
+        let judges =
+            (0..self.table.judges.len()).map(|j| self.judge(j, &fitted, &report)).collect();
+        let (panel, accept) = self.panel(&model, &fitted, &fit, &report, &certificate);
+        let cases: Vec<&LabelledCase> = report.iter().map(|&i| &self.table.cases()[i]).collect();
+        let lengths = self.lengths(&report);
+        let rate = |figure: &Measured<Figure>| figure.0.map(|figure| figure.estimate);
+        let noise = label_noise(
+            self.table,
+            &fitted.decisions,
+            rate(&panel.metrics.false_positive_rate),
+            rate(&panel.metrics.true_positive_rate),
+        );
+        let split = self.split.report.clone();
+        Calibration {
+            version: 1,
+            kind: if by_model { "agreement_with_a_model" } else { "calibration" },
+            criterion: self.table.criterion.clone(),
+            positive: self.table.positive.clone(),
+            target: self.table.labels.target,
+            labels: LabelReport {
+                criterion: self.table.labels.criterion.clone(),
+                count: self.table.labels.count,
+                sources: self.table.labels.sources.clone(),
+                scale: self.table.labels.scale.clone(),
+                by_model,
+            },
+            counts: self.table.counts.clone(),
+            part: if self.options.split == SplitPlan::None { "all" } else { "certify" },
+            judges,
+            panel,
+            certificate: BoundCertificate {
+                certificate,
+                binding: Binding {
+                    generations: 1,
+                    fingerprints: self
+                        .table
+                        .judges
+                        .iter()
+                        .map(|judge| (judge.name.clone(), judge.fingerprint.clone()))
+                        .collect(),
+                    data_hash: self.data_hash(),
+                    certify_hash: split.certify.as_ref().map(|part| part.hash.clone()),
+                    date: self.options.date.clone(),
+                },
+            },
+            raters: raters(
+                self.table,
+                &fitted.comparable,
+                self.options.epsilon,
+                self.options.level,
+            ),
+            baselines: baselines(&cases, &lengths, self.options.level),
+            label_noise: noise,
+            warnings,
+            groups: self.part_groups(),
+            split,
+            accept,
+        }
+    }
+
+    fn fit(&self, fit: &[usize]) -> Fitted {
+        let cases = self.table.cases();
+        let comparable: Vec<bool> =
+            self.table.judges.iter().map(|judge| comparable(self.table, judge)).collect();
+        let maps = self
+            .table
+            .judges
+            .iter()
+            .zip(&comparable)
+            .map(|(judge, comparable)| {
+                let (series, _) =
+                    series_of(&judge.scores, cases, &self.groups.of_case, fit, |case| {
+                        target(self.table, case)
+                    });
+                let data = FitData {
+                    score: &series.score,
+                    target: &series.target,
+                    group: &series.group,
+                    // A binary judge on graded labels has no common unit.
+                    comparable: *comparable
+                        && (judge.kind == JudgeKind::Graded || self.good_is_target()),
+                    probability: self.good_is_target(),
+                };
+                fit_map(judge.kind, data, self.options.seed, self.options.level)
+            })
+            .collect();
+        let points: Vec<Option<OperatingPoint>> = self
+            .table
+            .judges
+            .iter()
+            .map(|judge| {
+                operating_point(judge.kind, &judge.scores, cases, fit, self.options.accept)
+            })
+            .collect();
+        let decisions = self
+            .table
+            .judges
+            .iter()
+            .zip(&points)
+            .map(|(judge, point)| {
+                let decide = |score: &Option<f64>| Some(accepts(point.as_ref()?, (*score)?));
+                judge.scores.iter().map(decide).collect()
+            })
+            .collect();
+        Fitted { comparable, maps, points, decisions }
+    }
+
+    fn good_is_target(&self) -> bool {
+        self.table.all_binary() || self.table.labels.target == Target::Good
+    }
+
+    fn panel_model(
+        &self,
+        fitted: &Fitted,
+        fit: &[usize],
+        warnings: &mut Vec<String>,
+    ) -> PanelModel {
+        let of = |aggregate| {
+            PanelModel::fit(
+                self.table,
+                &fitted.maps,
+                &fitted.comparable,
+                fit,
+                aggregate,
+                self.options.quorum,
+            )
+        };
+        match of(self.options.aggregate) {
+            Ok(model) => model,
+            Err(undefined) => {
+                warnings.push(format!(
+                    "no {} could be fitted on {} labels ({undefined}): the median is used",
+                    self.options.aggregate.name(),
+                    fit.len()
+                ));
+                of(PanelAggregate::Median).unwrap_or(PanelModel {
+                    aggregate: PanelAggregate::Median,
+                    quorum: 1,
+                    seats: Vec::new(),
+                    stack: None,
+                    map: Map::None,
+                })
+            }
+        }
+    }
+
+    fn certificate(&self, model: &PanelModel, rows: &[usize], by_model: bool) -> Certificate {
+        let options = self.options.certificate();
+        if by_model {
+            return Certificate::refused(options, "the labels are a model's: nothing is certified");
+        }
+        if self.options.split == SplitPlan::None {
+            return Certificate::refused(
+                options,
+                "without a split nothing is certified: what was fitted can't certify itself",
+            );
+        }
+        let cases: Vec<CertifyCase<'_>> = rows
+            .iter()
+            .filter_map(|&i| {
+                let case = &self.table.cases()[i];
+                let votes = votes(self.table, i);
+                Some(CertifyCase {
+                    id: &case.id,
+                    group: self.groups.of_case[i],
+                    good: case.good,
+                    key: model.key(&votes, Missing::LeftOut),
+                    worst: model.key(&votes, Missing::Highest)?,
+                    missing: votes.iter().any(Option::is_none),
+                })
+            })
+            .collect();
+        Certificate::certify(&cases, options)
+            .unwrap_or_else(|undefined| Certificate::refused(options, &undefined.to_string()))
+    }
+
+    fn judge(&self, j: usize, fitted: &Fitted, rows: &[usize]) -> JudgeReport {
+        let judge = &self.table.judges[j];
+        let binary = judge.kind == JudgeKind::Binary;
+        let (mut series, scored) =
+            series_of(&judge.scores, self.table.cases(), &self.groups.of_case, rows, |case| {
+                if binary { f64::from(u8::from(case.good)) } else { case.target }
+            });
+        series.comparable = fitted.comparable[j];
+        series.accepted = fitted.points[j]
+            .is_some()
+            .then(|| scored.iter().filter_map(|&i| fitted.decisions[j][i]).collect());
+        let metrics = judge_metrics(
+            &judge.name,
+            judge.kind,
+            fitted.points[j].clone(),
+            &series,
+            self.options.intervals(),
+        );
+        JudgeReport {
+            metrics,
+            map: fitted.maps[j].clone(),
+            fingerprint: judge.fingerprint.clone(),
+            statuses: judge.statuses.clone(),
+            statuses_by_class: StatusesByClass {
+                good: judge.statuses_good.clone(),
+                bad: judge.statuses_bad.clone(),
+            },
+            missing: judge.missing,
+            comparable: fitted.comparable[j],
+            categories: self.categories(judge, rows),
+            test_retest: repeats(judge),
+            position_consistency: judge.position_consistency(),
+            length_effect: length_effect(&series, &self.lengths(&scored), self.options.level),
+            price_usd: judge.price_usd,
+            latency_ms: judge.latency_ms,
+        }
+    }
+
+    /// Agreement with the category that most raters chose; no majority, no comparison.
+    fn categories(&self, judge: &JudgeColumn, rows: &[usize]) -> Option<CategoryAgreement> {
+        let own = judge.categories.as_ref()?;
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for &i in rows {
+            let ratings = &self.table.cases()[i].ratings;
+            let majority = ratings.iter().find(|candidate| {
+                2 * ratings.iter().filter(|r| r.value == candidate.value).count() > ratings.len()
+            });
+            if let (Some(score), Some(label)) = (own[i], majority) {
+                x.push(score);
+                y.push(label.value);
+            }
+        }
+        let equal = x.iter().zip(&y).filter(|(x, y)| x == y).count() as u64;
+        Some(CategoryAgreement {
+            n: x.len() as u64,
+            agreement: wilson(equal, x.len() as u64, self.options.level).into(),
+            cohen_kappa: categories_kappa(&x, &y, Weighting::Unweighted),
+        })
+    }
+
+    fn panel(
+        &self,
+        model: &PanelModel,
+        fitted: &Fitted,
+        fit: &[usize],
+        rows: &[usize],
+        certificate: &Certificate,
+    ) -> (PanelReport, Option<OperatingPoint>) {
+        let keys = model.keys(self.table, rows, Missing::LeftOut);
+        let (decided, kept): (Vec<usize>, Vec<Key>) =
+            rows.iter().zip(&keys).filter_map(|(&i, key)| Some((i, (*key)?))).unzip();
+        let accept = self.panel_rule(model, fit, certificate);
+        let cases = self.table.cases();
+        let series = Series {
+            score: kept.iter().map(|key| model.map.apply(key.0)).collect(),
+            target: decided.iter().map(|&i| target(self.table, &cases[i])).collect(),
+            good: decided.iter().map(|&i| cases[i].good).collect(),
+            accepted: accept.as_ref().map(|(_, rule)| {
+                decided.iter().zip(&kept).map(|(&i, key)| self.accepts(rule, i, *key)).collect()
+            }),
+            rank: rank(&kept),
+            group: decided.iter().map(|&i| self.groups.of_case[i]).collect(),
+            comparable: model.map != Map::None || fitted.comparable.iter().all(|own| *own),
+        };
+        let kind = if self.table.all_binary() { JudgeKind::Binary } else { JudgeKind::Graded };
+        let point = accept.map(|(point, _)| point);
+        let intervals = self.options.intervals();
+        let metrics = judge_metrics("panel", kind, point.clone(), &series, intervals);
+        let bad = decided.iter().zip(&kept).filter(|(i, _)| !cases[**i].good).map(|(_, key)| *key);
+        let mut bad: Vec<Key> = bad.collect();
+        bad.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        bad.dedup();
+        let complete: Vec<usize> = rows
+            .iter()
+            .copied()
+            .filter(|&i| self.table.judges.iter().all(|judge| judge.scores[i].is_some()))
+            .collect();
+        let report = PanelReport {
+            metrics,
+            aggregate: model.aggregate,
+            quorum: model.quorum as u64,
+            no_quorum: (rows.len() - decided.len()) as u64,
+            distinct_keys: bad.len() as u64,
+            plain_median: self.plain(rows, fit, model.quorum, fitted),
+            plain_median_complete_cases: self.plain(&complete, fit, model.quorum, fitted),
+            dependence: dependence(
+                self.table,
+                &fitted.decisions,
+                &fitted.comparable,
+                rows,
+                fit,
+                self.options.level,
+            ),
+            model: model.clone(),
+        };
+        (report, point)
+    }
+
+    /// When the panel accepts: certified, else declared, else by majority of binary judges,
+    /// else fitted.
+    fn panel_rule(
+        &self,
+        model: &PanelModel,
+        fit: &[usize],
+        certificate: &Certificate,
+    ) -> Option<(OperatingPoint, PanelRule)> {
+        let point =
+            |accept: String, threshold, origin| OperatingPoint { accept, threshold, origin };
+        if let (Some(key), Some(rule)) = (certificate.certified_key(), &certificate.rule) {
+            return Some((point(rule.clone(), Some(key.0), "certified"), PanelRule::Key(key)));
+        }
+        if self.table.all_binary() && model.stack.is_none() {
+            let accept = "more than half of the votes accept".to_owned();
+            return Some((point(accept, None, "majority"), PanelRule::Majority));
+        }
+        if let (Some(accept), None) = (self.options.accept, &model.stack) {
+            let text = format!("median of the offset votes >= {}", accept.0);
+            let key = (accept.0, f64::NEG_INFINITY);
+            return Some((point(text, Some(accept.0), "declared"), PanelRule::Key(key)));
+        }
+        let keys = model.keys(self.table, fit, Missing::LeftOut);
+        let pairs = fit
+            .iter()
+            .zip(keys)
+            .filter_map(|(&i, key)| Some((key?, self.table.cases()[i].good)))
+            .collect();
+        let key: Key = fitted(pairs)?;
+        let text = format!("key at or above ({}, {})", key.0, key.1);
+        Some((point(text, Some(key.0), "fitted"), PanelRule::Key(key)))
+    }
+
+    fn accepts(&self, rule: &PanelRule, case: usize, key: Key) -> bool {
+        match rule {
+            PanelRule::Key(least) => key >= *least,
+            PanelRule::Majority => plain_median(self.table, case, 1).is_some_and(|m| m > 0.5),
+        }
+    }
+
+    fn plain(&self, rows: &[usize], fit: &[usize], quorum: usize, fitted: &Fitted) -> JudgeMetrics {
+        let table = self.table;
+        let scores: Vec<Option<f64>> =
+            (0..table.cases().len()).map(|i| plain_median(table, i, quorum)).collect();
+        let kind = if table.all_binary() { JudgeKind::Binary } else { JudgeKind::Graded };
+        let point =
+            operating_point(kind, &scores, table.cases(), fit, self.options.accept).map(|point| {
+                match kind {
+                    JudgeKind::Binary => OperatingPoint {
+                        accept: "more than half of the votes accept".to_owned(),
+                        origin: "majority",
+                        ..point
+                    },
+                    JudgeKind::Graded => point,
+                }
+            });
+        let (mut series, scored) =
+            series_of(&scores, table.cases(), &self.groups.of_case, rows, |case| {
+                target(table, case)
+            });
+        series.comparable = fitted.comparable.iter().all(|own| *own)
+            && (table.all_binary() || table.judges.iter().all(|j| j.kind == JudgeKind::Graded));
+        series.accepted = point
+            .as_ref()
+            .map(|point| scored.iter().filter_map(|&i| Some(accepts(point, scores[i]?))).collect());
+        judge_metrics("plain_median", kind, point, &series, self.options.intervals())
+    }
+
+    fn lengths(&self, rows: &[usize]) -> Vec<Option<u64>> {
+        rows.iter().map(|&i| self.items.facts[i].as_ref().and_then(|facts| facts.length)).collect()
+    }
+
+    fn part_groups(&self) -> PartGroups {
+        let hashes = |part| {
+            let mut hashes: Vec<String> = (0..self.split.parts.len())
+                .filter(|&i| self.split.parts[i] == Some(part))
+                .map(|i| PartGroups::hash(&self.groups.names[self.groups.of_case[i]]))
+                .collect();
+            hashes.sort_unstable();
+            hashes.dedup();
+            hashes
+        };
+        PartGroups { fit: hashes(Part::Fit), certify: hashes(Part::Certify) }
+    }
+
+    /// Hash of cases, labels, groups and scores, whatever the order of the files.
+    fn data_hash(&self) -> String {
+        let mut lines: Vec<String> = (0..self.table.cases().len())
+            .map(|i| {
+                let case = &self.table.cases()[i];
+                let scores: BTreeMap<&str, Option<f64>> = self
+                    .table
+                    .judges
+                    .iter()
+                    .map(|judge| (judge.name.as_str(), judge.scores[i]))
+                    .collect();
+                let group = &self.groups.names[self.groups.of_case[i]];
+                serde_json::json!([case.id, case.target, case.good, group, scores]).to_string()
+            })
+            .collect();
+        lines.sort_unstable();
+        blake3::hash(lines.join("\n").as_bytes()).to_hex()[..32].to_owned()
+    }
+
+    fn warnings(&self, fitted: &Fitted) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let counts = &self.table.counts;
+        let by_model = self.table.labels.sources.get(&LabelSource::Model);
+        if let Some(n) = by_model {
+            warnings.push(format!(
+                "{n} labels are a model's: this is agreement with a model, not calibration"
+            ));
+        }
+        if counts.good == 0 || counts.bad == 0 {
+            let class = if counts.good == 0 { "bad" } else { "good" };
+            warnings.push(format!(
+                "all {} labelled cases are {class}: error rates of the other class are undefined",
+                counts.cases
+            ));
+        }
+        if (counts.cases as usize) < MINIMUM_LABELS {
+            warnings.push(format!(
+                "{} labelled cases: under {MINIMUM_LABELS} only agreement is shown, and no map is fitted",
+                counts.cases
+            ));
+        }
+        for (judge, comparable) in self.table.judges.iter().zip(&fitted.comparable) {
+            let mut scores = judge.scores.iter().flatten();
+            let first = scores.next();
+            if first.is_none() {
+                warnings.push(format!("judge `{}` has no score on a labelled case", judge.name));
+            } else if scores.all(|score| Some(score) == first) {
+                warnings.push(format!("judge `{}` gives one score throughout", judge.name));
+            }
+            if !comparable {
+                warnings.push(format!(
+                    "judge `{}` scores on another scale than the labels ({}): its bias is undefined; declare scales with `--judge-scale` and `--label-scale`",
+                    judge.name, self.table.labels.scale.note
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+enum PanelRule {
+    Key(Key),
+    Majority,
+}
+
+/// Whether a judge's scores are in the unit that they are compared with.
+fn comparable(table: &Table, judge: &JudgeColumn) -> bool {
+    if judge.kind == JudgeKind::Binary {
+        return true;
+    }
+    let (low, high) = match (table.labels.target, table.labels.scale.scale) {
+        (Target::Good, _) => (0.0, 1.0),
+        (Target::LabelScale, Some(scale)) => (scale.low(), scale.high()),
+        (Target::LabelScale, None) => return false,
+    };
+    judge.scores.iter().flatten().all(|score| (low..=high).contains(score))
+}

@@ -1,0 +1,249 @@
+//! What can be wrong with labels, verdicts and profiles that are to be calibrated.
+//!
+//! Data that are merely too few are no error: the statistic is then undefined, or the
+//! threshold not certifiable, with the reason. An error is what no figure can be made of.
+
+use crate::dataset::{DatasetError, RowError};
+use crate::store::StoreError;
+
+/// Why a calibration can't be made, written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrationError {
+    /// A data set can't be read.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// A stored run can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A rule for what counts as good that can't be understood.
+    #[error(
+        "`{text}` is no rule for a good label: expected `>=4`, `=yes`, or a list such as `good,excellent`"
+    )]
+    Positive {
+        /// What was written.
+        text: String,
+    },
+    /// An accept rule that can't be understood.
+    #[error("`{text}` is no accept rule: expected `>=` and a number, such as `>=4`")]
+    Accept {
+        /// What was written.
+        text: String,
+    },
+    /// `>=x` over labels that are words.
+    #[error(
+        "the rule `{rule}` needs numbers, and criterion `{criterion}` is labelled with words such as `{word}`: name the good ones, such as `={word}`"
+    )]
+    WordsNeedNames {
+        /// The rule.
+        rule: String,
+        /// The criterion.
+        criterion: String,
+        /// A label.
+        word: String,
+    },
+    /// The criterion is not in a file.
+    #[error("no {what} has the criterion `{criterion}`{}; its criteria are {}", did_you_mean(.suggestion), quoted(.present))]
+    UnknownCriterion {
+        /// `label` or `judgement`.
+        what: &'static str,
+        /// The criterion asked for.
+        criterion: String,
+        /// The criteria there are.
+        present: Vec<String>,
+        /// What was likely meant.
+        suggestion: Option<String>,
+    },
+    /// Several criteria, and none named.
+    #[error("the labels have several criteria ({}): name one with `--criterion`", quoted(.present))]
+    CriterionNeeded {
+        /// The criteria there are.
+        present: Vec<String>,
+    },
+    /// No case has both a label and a judgement.
+    #[error(
+        "no case has both a label and a judgement: {labelled} labelled and {judged} judged cases, such as `{label}` and `{judgement}`; check that both files use the same ids"
+    )]
+    NoOverlap {
+        /// Labelled cases.
+        labelled: usize,
+        /// Judged cases.
+        judged: usize,
+        /// A labelled case.
+        label: String,
+        /// A judged case.
+        judgement: String,
+    },
+    /// One judge's two recorded scores for the same case, order and sample.
+    #[error(
+        "judge `{judge}` is recorded twice on case `{case}` (lines {first} and {second}): number them in a `sample` column, or keep one"
+    )]
+    DuplicateJudgement {
+        /// The judge.
+        judge: String,
+        /// The case.
+        case: String,
+        /// The line of the first.
+        first: u64,
+        /// The line of the second.
+        second: u64,
+    },
+    /// A judge's score off its declared scale.
+    #[error(
+        "judge `{judge}` scored case `{case}` {value}, off its declared scale `{scale}` (line {line})"
+    )]
+    OffScale {
+        /// The judge.
+        judge: String,
+        /// The case.
+        case: String,
+        /// The score.
+        value: f64,
+        /// The scale.
+        scale: String,
+        /// The line.
+        line: u64,
+    },
+    /// A judge's declared scale, with nothing to bring it to.
+    #[error(
+        "the scale of judge `{judge}` is declared, but criterion `{criterion}` has no label scale to bring it to: declare it with `--label-scale`"
+    )]
+    NoLabelScale {
+        /// The judge.
+        judge: String,
+        /// The criterion.
+        criterion: String,
+    },
+    /// A scale or price for a judge that has no judgement.
+    #[error("no judge is named `{judge}`{}; the judges are {}", did_you_mean(.suggestion), quoted(.present))]
+    UnknownJudge {
+        /// The name.
+        judge: String,
+        /// The judges there are.
+        present: Vec<String>,
+        /// What was likely meant.
+        suggestion: Option<String>,
+    },
+    /// A pattern that does not compile, or captures nothing.
+    #[error("`{pattern}` is no group pattern: {message}")]
+    GroupPattern {
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        message: String,
+    },
+    /// A case without a group.
+    #[error(
+        "case `{case}` has no group by {rule}: every labelled case needs one, or cases that belong together may be split apart"
+    )]
+    NoGroup {
+        /// The case.
+        case: String,
+        /// The field or pattern.
+        rule: String,
+    },
+    /// Groups or splits from the cases, without a file of cases.
+    #[error("{option} reads the cases: name them with `--items`")]
+    ItemsNeeded {
+        /// The option.
+        option: &'static str,
+    },
+    /// A case whose split is none that calibration knows.
+    #[error(
+        "case `{case}` has the split `{split}`: expected `fit` (or `train`, `dev`) or `certify` (or `test`, `calibration`)"
+    )]
+    UnknownPart {
+        /// The case.
+        case: String,
+        /// Its split.
+        split: String,
+    },
+    /// The same group or content in both parts.
+    #[error(
+        "cases `{first}` (fit) and `{second}` (certify) {why}: what was fitted can't certify itself"
+    )]
+    PartsOverlap {
+        /// A case of the fit part.
+        first: String,
+        /// A case of the certify part.
+        second: String,
+        /// What they share.
+        why: &'static str,
+    },
+    /// A number outside its range.
+    #[error("`{option}` is {value}: expected {expected}")]
+    OutOfRange {
+        /// The option.
+        option: &'static str,
+        /// The value.
+        value: f64,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// A profile can't be read or written.
+    #[error("failed to {action} profile `{path}`")]
+    ProfileFile {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A profile that is no profile.
+    #[error("`{path}` is no profile: {message}")]
+    ProfileShape {
+        /// The file.
+        path: String,
+        /// Why.
+        message: String,
+    },
+    /// A profile of another format version.
+    #[error(
+        "profile `{path}` has the format version {found}: this program reads version {supported}; run `venire calibrate` again"
+    )]
+    ProfileVersion {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: u64,
+        /// The version understood.
+        supported: u64,
+    },
+    /// A profile changed after it was written.
+    #[error(
+        "profile `{path}` was edited after it was written: its content hash is {found}, not {expected}; run `venire calibrate` again"
+    )]
+    ProfileEdited {
+        /// The file.
+        path: String,
+        /// The hash of what it holds.
+        found: String,
+        /// The hash written in it.
+        expected: String,
+    },
+    /// A profile for other judges.
+    #[error("the profile does not fit the panel: {}", .changes.join("; "))]
+    ProfileMismatch {
+        /// What changed, one entry a judge.
+        changes: Vec<String>,
+    },
+}
+
+impl From<RowError> for CalibrationError {
+    fn from(error: RowError) -> Self {
+        Self::Dataset(error.into())
+    }
+}
+
+fn did_you_mean(suggestion: &Option<String>) -> String {
+    suggestion.as_ref().map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+}
+
+fn quoted(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(12);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}

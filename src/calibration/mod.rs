@@ -1,0 +1,36 @@
+//! Calibration: labels x verdicts become bias, error rates, maps, a threshold with its bound,
+//! and a profile that says which judges and data they hold for.
+//!
+//! What is fitted and what certifies are disjoint groups of cases. Judgements without a label
+//! and judges without a score are counted and never guessed; a figure that the data can't give
+//! is undefined with its reason; too few bad cases give *not certifiable*, never a number.
+//! Labels by a model are never called calibration and certify nothing.
+
+pub mod baselines;
+mod calibrate;
+pub mod certificate;
+pub mod dependence;
+mod error;
+pub mod figure;
+pub mod grouping;
+pub mod judge_metrics;
+pub mod label_noise;
+pub mod labelled;
+pub mod map;
+mod operating_point;
+pub mod panel;
+mod positive;
+pub mod profile;
+pub mod raters;
+pub mod read;
+pub mod report;
+pub mod split;
+mod sums;
+pub mod table;
+
+pub use calibrate::{Options, calibrate, certify};
+pub use error::CalibrationError;
+pub use figure::{Figure, Measured};
+pub use positive::{Accept, Positive};
+pub use profile::Profile;
+pub use report::Calibration;

@@ -1,0 +1,95 @@
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::*;
+use crate::calibration::grouping::{Grouping, Groups, Items};
+use crate::calibration::{Options, calibrate};
+
+/// 200 cases, three judges of known quality.
+fn calibration() -> Calibration {
+    let mut labels = String::from("case,label\n");
+    let mut judgements = String::from("case,judge,score\n");
+    for i in 0..200 {
+        let good = i % 2;
+        writeln!(labels, "c{i},{good}").unwrap();
+        for j in 0..3 {
+            let wrong = (i * 7 + j * 13) % 31 < 2;
+            let score = if wrong { 1 - good } else { good };
+            writeln!(judgements, "c{i},j{j},{score}").unwrap();
+        }
+    }
+    let table = crate::calibration::table::tests::table(&labels, &judgements, ">=1").unwrap();
+    let items = Items::absent(200);
+    let groups = Groups::assign(table.cases(), &items, &Grouping::default()).unwrap();
+    calibrate(&table, &groups, &items, "case", &Options::default()).unwrap()
+}
+
+fn profile() -> Profile {
+    Profile::new("test", &calibration())
+}
+
+#[test]
+fn a_profile_is_read_back_as_it_was_written() {
+    let profile = profile();
+    let read = Profile::from_text(&profile.to_text().unwrap(), "test.json").unwrap();
+    assert_eq!(read, profile);
+    assert_eq!(read.groups.fit.len() + read.groups.certify.len(), 200);
+    assert_eq!(read.groups.fit.len(), 50);
+}
+
+#[test]
+fn an_edited_profile_is_refused() {
+    let text = profile().to_text().unwrap();
+    let edited = text.replace("\"alpha\": 0.05", "\"alpha\": 0.01");
+    assert_ne!(edited, text);
+    let error = Profile::from_text(&edited, "test.json").unwrap_err();
+    assert!(error.to_string().contains("was edited"), "{error}");
+}
+
+#[test]
+fn other_versions_and_things_that_are_no_profile_are_refused() {
+    let text = profile().to_text().unwrap();
+    let newer = text.replace("\"version\": 1,\n  \"", "\"version\": 9,\n  \"");
+    let mut value: Value = serde_json::from_str(&newer).unwrap();
+    value["version"] = json!(9);
+    let error = Profile::from_text(&value.to_string(), "p.json").unwrap_err();
+    assert!(error.to_string().contains("version 9"), "{error}");
+    for text in ["", "[]", "{}", "{\"version\":1}", "{\"version\":1,\"hash\":\"x\"}"] {
+        assert!(Profile::from_text(text, "p.json").is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_profile_whose_parts_overlap_is_refused() {
+    let mut profile = profile();
+    profile.groups.certify.push(profile.groups.fit[0].clone());
+    let error = Profile::from_text(&profile.to_text().unwrap(), "p.json").unwrap_err();
+    assert!(error.to_string().contains("in its fit and in its certify part"), "{error}");
+}
+
+#[test]
+fn other_judges_are_refused_with_what_changed() {
+    let mut profile = profile();
+    let known = Fingerprint::of("llm", &json!({"model": "a"}));
+    let other = Fingerprint::of("llm", &json!({"model": "b"}));
+    profile.binding.fingerprints.insert("j0".into(), Some(known.clone()));
+    let fits = profile.check(&[("j0", &known), ("j1", &other), ("j2", &other)]).unwrap();
+    assert_eq!(fits.unverified, ["j1", "j2"]);
+    let error = profile.check(&[("j0", &other), ("j1", &other), ("new", &other)]).unwrap_err();
+    let text = error.to_string();
+    for part in ["`j0` is another", "`new` is new", "`j2` is missing"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn the_profile_rules_as_the_certificate_says() {
+    let profile = profile();
+    assert!(profile.certificate.certified_key().is_some(), "{:?}", profile.certificate);
+    let all = profile.rule(|_| Some(1.0));
+    assert_eq!((all.decision, all.certified, all.degraded), (Decision::Accept, true, false));
+    assert_eq!(profile.rule(|_| Some(0.0)).decision, Decision::Reject);
+    let alone = profile.rule(|judge| (judge == "j0").then_some(1.0));
+    assert_eq!((alone.decision, alone.degraded), (Decision::Undecided, true));
+}

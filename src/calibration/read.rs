@@ -1,0 +1,144 @@
+//! Reading: files, or a stored run, as a table with its groups.
+//!
+//! Everything that calibration looks at passes here once; nothing is read twice, and no row
+//! leaves without being counted.
+
+use std::collections::BTreeMap;
+
+use super::error::CalibrationError;
+use super::grouping::{Grouping, Groups, Items};
+use super::labelled::{Labels, resolve_criterion};
+use super::positive::Positive;
+use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
+use crate::dataset::{
+    JudgementReader, LabelOptions, LabelSet, ReadOptions, Source, read_inline_labels, read_labels,
+};
+use crate::run::rows::each_verdict;
+use crate::score::Scale;
+use crate::store::Store;
+
+/// Where judgements come from.
+pub enum Judgements<'a> {
+    /// A file in long form.
+    File(&'a Source),
+    /// A stored run: the store and the run's id.
+    Run(&'a Store, &'a str),
+}
+
+/// What is read, and how.
+pub struct Inputs<'a> {
+    /// The judgements.
+    pub judgements: Judgements<'a>,
+    /// Labels in long form; those in the rows of the cases where `None`.
+    pub labels: Option<&'a Source>,
+    /// The cases.
+    pub items: Option<&'a Source>,
+    /// The judgements' criterion; the only one there is where `None`.
+    pub criterion: Option<&'a str>,
+    /// The labels' criterion, where it is another.
+    pub label_criterion: Option<&'a str>,
+    /// Which labels are good.
+    pub positive: Positive,
+    /// What a group is.
+    pub grouping: Grouping,
+    /// Presentations of pairs.
+    pub orders: Orders,
+    /// Scales of judges by name; the empty name is every other judge.
+    pub judge_scales: BTreeMap<String, Scale>,
+    /// The judges to use; all of them where empty.
+    pub judges: Vec<String>,
+    /// How labels and judgements are read.
+    pub options: LabelOptions,
+    /// How cases are read.
+    pub case_options: ReadOptions,
+}
+
+/// A table with its groups.
+pub struct Joined {
+    /// The table.
+    pub table: Table,
+    /// The cases' facts.
+    pub items: Items,
+    /// The groups.
+    pub groups: Groups,
+    /// What a group is, in words.
+    pub group: String,
+}
+
+impl Inputs<'_> {
+    /// Reads everything and joins it.
+    ///
+    /// # Errors
+    /// Those of the readers, and of [`TableBuilder`], [`Groups::assign`] and [`Labels::collect`].
+    pub fn join(self) -> Result<Joined, CalibrationError> {
+        let set = self.label_set()?;
+        let named = self.label_criterion.or(self.criterion);
+        let label_criterion = resolve_criterion(&set, named)?;
+        let labels = Labels::collect(&set, &label_criterion, &self.positive)?;
+        let criterion = self.criterion.map_or(label_criterion, str::to_owned);
+        let options = TableOptions {
+            criterion: criterion.clone(),
+            orders: self.orders,
+            judge_scales: self.judge_scales.clone(),
+            judges: self.judges.clone(),
+        };
+        let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
+        match self.judgements {
+            Judgements::File(source) => read_file(&mut builder, source, &self.options)?,
+            Judgements::Run(store, run) => read_run(&mut builder, store, run, &criterion)?,
+        }
+        let table = builder.finish()?;
+        let items = match self.items {
+            Some(source) => Items::read(source, &self.case_options, table.cases(), &self.grouping)?,
+            None => Items::absent(table.cases().len()),
+        };
+        let groups = Groups::assign(table.cases(), &items, &self.grouping)?;
+        let group = self.grouping.describe();
+        Ok(Joined { table, items, groups, group })
+    }
+
+    fn label_set(&self) -> Result<LabelSet, CalibrationError> {
+        match (self.labels, self.items) {
+            (Some(labels), _) => Ok(read_labels(labels, &self.options)?),
+            (None, Some(items)) => Ok(read_inline_labels(items, &self.case_options)?),
+            (None, None) => Err(CalibrationError::ItemsNeeded { option: "without `--labels`, " }),
+        }
+    }
+}
+
+fn read_file(
+    builder: &mut TableBuilder,
+    source: &Source,
+    options: &LabelOptions,
+) -> Result<(), CalibrationError> {
+    let mut reader = JudgementReader::open(source, options)?;
+    while let Some(judgement) = reader.next() {
+        builder.judgement(&judgement?, reader.line())?;
+    }
+    Ok(())
+}
+
+/// The verdicts of a run. `overall` is the verdict's score; another criterion is the score
+/// that the judge gave it. Both are in [0,1], so that a scale may be declared as `unit`.
+fn read_run(
+    builder: &mut TableBuilder,
+    store: &Store,
+    run: &str,
+    criterion: &str,
+) -> Result<(), CalibrationError> {
+    let run = store.run(run)?;
+    each_verdict(store, run.number, |case, verdict| {
+        builder.observe(&verdict.judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
+        let own = verdict.criteria.iter().find(|own| own.name == criterion);
+        let score = own.map_or(verdict.score, |own| own.score);
+        builder.measurement(Measurement {
+            case,
+            judge: &verdict.judge,
+            status: verdict.status,
+            score: score.map(crate::score::Score::get),
+            order: None,
+            sample: verdict.sample,
+            line: 0,
+        })
+    })
+}

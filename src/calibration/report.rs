@@ -1,0 +1,202 @@
+//! The result of a calibration, as it is printed and kept.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::baselines::Baseline;
+use super::certificate::Certificate;
+use super::dependence::Dependence;
+use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
+use super::judge_metrics::{JudgeMetrics, OperatingPoint, Repeats};
+use super::label_noise::LabelNoise;
+use super::labelled::Target;
+use super::map::FittedMap;
+use super::panel::{PanelAggregate, PanelModel};
+use super::positive::Positive;
+use super::raters::Raters;
+use super::split::SplitReport;
+use super::table::Counts;
+use crate::dataset::{LabelScale, LabelSource};
+use crate::verdict::{Fingerprint, StatusCounts};
+
+/// Statuses of a judge's measurements by the truth: failures are not at random when the two
+/// differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct StatusesByClass {
+    /// On truly good cases.
+    pub good: StatusCounts,
+    /// On truly bad cases.
+    pub bad: StatusCounts,
+}
+
+/// A judge's values as the labels' categories.
+#[derive(Clone, Debug, Serialize)]
+pub struct CategoryAgreement {
+    /// Cases with one label category and a score.
+    pub n: u64,
+    /// Share of equal categories.
+    pub agreement: Measured<Figure>,
+    /// Cohen's kappa over the categories.
+    pub cohen_kappa: Measured,
+}
+
+/// One judge.
+#[derive(Clone, Debug, Serialize)]
+pub struct JudgeReport {
+    /// Its figures on the reported part.
+    #[serde(flatten)]
+    pub metrics: JudgeMetrics,
+    /// Its map, fitted on the fit part.
+    pub map: FittedMap,
+    /// What it was, where a run says so.
+    pub fingerprint: Option<Fingerprint>,
+    /// Statuses of its measurements of labelled cases.
+    pub statuses: StatusCounts,
+    /// The same by truth.
+    pub statuses_by_class: StatusesByClass,
+    /// Labelled cases that it has no row for.
+    pub missing: u64,
+    /// Whether its scores are in the labels' unit.
+    pub comparable: bool,
+    /// Agreement of categories, where its values are the labels'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub categories: Option<CategoryAgreement>,
+    /// Noise over repeated measurements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_retest: Option<Measured<Repeats>>,
+    /// Share of pairs on which both orders agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position_consistency: Option<Measured<Figure>>,
+    /// Slope of score minus label on the logarithm of the output's length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length_effect: Option<Measured<Figure>>,
+    /// Mean price of a judgement.
+    pub price_usd: Option<f64>,
+    /// Mean time of a judgement.
+    pub latency_ms: Option<f64>,
+}
+
+/// The panel.
+#[derive(Clone, Debug, Serialize)]
+pub struct PanelReport {
+    /// Its figures on the reported part, from the mapped votes.
+    #[serde(flatten)]
+    pub metrics: JudgeMetrics,
+    /// How votes become a key.
+    pub aggregate: PanelAggregate,
+    /// Least votes for a decision.
+    pub quorum: u64,
+    /// Cases below the quorum.
+    pub no_quorum: u64,
+    /// Distinct keys among the bad cases: what a threshold can tell apart.
+    pub distinct_keys: u64,
+    /// From the votes to the key.
+    pub model: PanelModel,
+    /// The plain lower median, without any calibration.
+    pub plain_median: JudgeMetrics,
+    /// The same on the cases that every judge scored.
+    pub plain_median_complete_cases: JudgeMetrics,
+    /// Shared error of the judges.
+    #[serde(flatten)]
+    pub dependence: Dependence,
+}
+
+/// What a certificate is bound to.
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
+pub struct Binding {
+    /// Most generations of a loop that the bound holds for.
+    pub generations: u32,
+    /// Fingerprint of each judge; `None` where the data do not say.
+    pub fingerprints: BTreeMap<String, Option<Fingerprint>>,
+    /// Hash of everything that was joined.
+    pub data_hash: String,
+    /// Hash of the certify part.
+    pub certify_hash: Option<String>,
+    /// When, in UTC.
+    pub date: String,
+}
+
+/// The certificate with what it is bound to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BoundCertificate {
+    /// The promise.
+    #[serde(flatten)]
+    pub certificate: Certificate,
+    /// What it holds for.
+    #[serde(flatten)]
+    pub binding: Binding,
+}
+
+/// Where labels come from, and what that allows.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabelReport {
+    /// The criterion.
+    pub criterion: String,
+    /// Labels read.
+    pub count: u64,
+    /// By their source.
+    pub sources: BTreeMap<LabelSource, u64>,
+    /// The scale, declared or inferred.
+    pub scale: LabelScale,
+    /// Whether some label is a model's: then nothing here is a calibration.
+    pub by_model: bool,
+}
+
+/// Everything that a calibration says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Calibration {
+    /// Version of this form.
+    pub version: u32,
+    /// `calibration`, or `agreement_with_a_model` where labels are a model's.
+    pub kind: &'static str,
+    /// The judgements' criterion.
+    pub criterion: String,
+    /// Which labels are good.
+    pub positive: Positive,
+    /// What scores are compared with.
+    pub target: Target,
+    /// The labels.
+    pub labels: LabelReport,
+    /// What was joined and what was left over.
+    pub counts: Counts,
+    /// Which part the figures of judges, panel and baselines stand on: `certify`, or `all`
+    /// without a split.
+    pub part: &'static str,
+    /// The split.
+    pub split: SplitReport,
+    /// The judges.
+    pub judges: Vec<JudgeReport>,
+    /// The panel.
+    pub panel: PanelReport,
+    /// The promise, or what is missing for one.
+    pub certificate: BoundCertificate,
+    /// The people.
+    pub raters: Raters,
+    /// What to beat.
+    pub baselines: Vec<Baseline>,
+    /// Labels to check first.
+    pub label_noise: LabelNoise,
+    /// What to know before trusting the figures.
+    pub warnings: Vec<String>,
+    /// Version-independent hashes of the groups of both parts, which must be disjoint.
+    #[serde(skip)]
+    pub groups: super::profile::PartGroups,
+    /// When the panel accepts; `None` where nothing could be fitted.
+    #[serde(skip)]
+    pub accept: Option<OperatingPoint>,
+}
+
+impl Calibration {
+    /// The report as JSON, with every undefined figure listed in `undefined`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut report = serde_json::to_value(self).unwrap_or(Value::Null);
+        let undefined: Vec<UndefinedFigure> = list_undefined(&report);
+        if let (Some(map), Ok(list)) = (report.as_object_mut(), serde_json::to_value(undefined)) {
+            map.insert("undefined".to_owned(), list);
+        }
+        report
+    }
+}

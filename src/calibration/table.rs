@@ -1,0 +1,604 @@
+//! The table: cases x judges x labels of one criterion, joined by the case's id.
+//!
+//! A judgement without a label and a judge without a score are counted and never guessed.
+//! Everything after this stands on columns of equal length, one entry a labelled case.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use serde::Serialize;
+
+use super::error::CalibrationError;
+use super::figure::{Figure, Measured};
+use super::labelled::{LabelledCase, Labels};
+use super::positive::Positive;
+use crate::dataset::{Judgement, Order};
+use crate::score::Scale;
+use crate::stats::Reason;
+use crate::stats::interval::wilson;
+use crate::verdict::{Fingerprint, Status, StatusCounts};
+
+/// What a judge's scores are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgeKind {
+    /// Accept or not: scores are 1 and 0 after orientation.
+    Binary,
+    /// A number, more of which is better.
+    Graded,
+}
+
+/// Which presentations of a pair are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Orders {
+    /// All that there are; a judge that was shown both must agree with itself, or half counts.
+    #[default]
+    All,
+    /// One only.
+    Only(Order),
+}
+
+/// How the table is made.
+#[derive(Clone, Debug, Default)]
+pub struct TableOptions {
+    /// The judgements' criterion.
+    pub criterion: String,
+    /// Presentations of a pair.
+    pub orders: Orders,
+    /// Scales of judges, to be brought onto the labels' scale; the empty name is every other
+    /// judge.
+    pub judge_scales: BTreeMap<String, Scale>,
+    /// The judges to use; all of them where empty.
+    pub judges: Vec<String>,
+}
+
+/// One judge over the cases of the table.
+#[derive(Clone, Debug)]
+pub struct JudgeColumn {
+    /// Its name.
+    pub name: String,
+    /// What it was, where a run says so.
+    pub fingerprint: Option<Fingerprint>,
+    /// What its scores are.
+    pub kind: JudgeKind,
+    /// One score a case; `None` where the measurement failed or there is none.
+    pub scores: Vec<Option<f64>>,
+    /// The scores as categories, for judges whose values are the labels' categories.
+    pub categories: Option<Vec<Option<f64>>>,
+    /// What became of its measurements of labelled cases.
+    pub statuses: StatusCounts,
+    /// The same for truly good cases.
+    pub statuses_good: StatusCounts,
+    /// The same for truly bad cases.
+    pub statuses_bad: StatusCounts,
+    /// Labelled cases without a row of this judge.
+    pub missing: u64,
+    /// Repeated measurements: the ok samples of each case with two or more.
+    pub repeats: Vec<Vec<f64>>,
+    /// Pairs shown in both orders, and on how many of them the judge agreed with itself.
+    pub orders: (u64, u64),
+    /// Mean price of one of its judgements, where known.
+    pub price_usd: Option<f64>,
+    /// Mean time of one of its judgements in milliseconds, where known.
+    pub latency_ms: Option<f64>,
+}
+
+impl JudgeColumn {
+    /// Share of pairs on which the judge agrees with itself in both orders.
+    #[must_use]
+    pub fn position_consistency(&self) -> Option<Measured<Figure>> {
+        let (pairs, consistent) = self.orders;
+        (pairs > 0).then(|| wilson(consistent, pairs, 0.95).into())
+    }
+}
+
+/// What was joined, and what was left over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Cases with a label and a judgement.
+    pub cases: u64,
+    /// Truly good ones.
+    pub good: u64,
+    /// Truly bad ones.
+    pub bad: u64,
+    /// Judgements of the criterion.
+    pub judgements: u64,
+    /// Judgements of cases without a label.
+    pub judgements_without_label: u64,
+    /// Cases judged and not labelled.
+    pub cases_without_label: u64,
+    /// Cases labelled and not judged.
+    pub cases_without_judgement: u64,
+    /// Judgements without a score.
+    pub judgements_without_score: u64,
+    /// Judgements of other criteria, not used.
+    pub other_criteria: u64,
+    /// Judgements of judges that were not asked for, not used.
+    pub other_judges: u64,
+    /// Cases left out because their raters are evenly split.
+    pub tied_labels: u64,
+}
+
+/// Cases x judges x labels.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The judgements' criterion.
+    pub criterion: String,
+    /// The labels.
+    pub labels: Labels,
+    /// Which labels are good.
+    pub positive: Positive,
+    /// The judges, in the order of the file.
+    pub judges: Vec<JudgeColumn>,
+    /// What was joined.
+    pub counts: Counts,
+}
+
+impl Table {
+    /// The labelled and judged cases.
+    #[must_use]
+    pub fn cases(&self) -> &[LabelledCase] {
+        &self.labels.cases
+    }
+
+    /// The table of some of its cases, in the order given; a case may be named repeatedly and
+    /// then stands there as often, for resampling. Statuses, repeats and what was left over
+    /// stay those of the whole.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let mut table = self.clone();
+        table.labels.cases = rows.iter().map(|&i| self.labels.cases[i].clone()).collect();
+        for judge in &mut table.judges {
+            judge.scores = rows.iter().map(|&i| judge.scores[i]).collect();
+            judge.categories =
+                judge.categories.as_ref().map(|own| rows.iter().map(|&i| own[i]).collect());
+        }
+        let good = table.labels.cases.iter().filter(|case| case.good).count() as u64;
+        table.counts.cases = rows.len() as u64;
+        table.counts.good = good;
+        table.counts.bad = rows.len() as u64 - good;
+        table
+    }
+
+    /// Whether every judge only accepts or not.
+    #[must_use]
+    pub fn all_binary(&self) -> bool {
+        self.judges.iter().all(|judge| judge.kind == JudgeKind::Binary)
+    }
+}
+
+/// One measurement as it comes in.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement<'a> {
+    /// The case's id.
+    pub case: &'a str,
+    /// The judge.
+    pub judge: &'a str,
+    /// What became of it.
+    pub status: Status,
+    /// The score, on the judge's own scale.
+    pub score: Option<f64>,
+    /// For pairs, how they were shown.
+    pub order: Option<Order>,
+    /// Which sample.
+    pub sample: u32,
+    /// The line, for messages; 0 where there is none.
+    pub line: u64,
+}
+
+impl<'a> Measurement<'a> {
+    /// A recorded judgement.
+    #[must_use]
+    pub fn recorded(judgement: &'a Judgement, line: u64) -> Self {
+        Self {
+            case: &judgement.case,
+            judge: &judgement.judge,
+            status: judgement.status,
+            score: judgement.score,
+            order: judgement.order,
+            sample: judgement.sample,
+            line,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    judge: u32,
+    case: u32,
+    order: u8,
+    sample: u32,
+    status: Status,
+    score: f64,
+    line: u64,
+}
+
+#[derive(Default)]
+struct Seen {
+    distinct: BTreeSet<u64>,
+    price: (f64, u64),
+    latency: (f64, u64),
+    fingerprint: Option<Fingerprint>,
+}
+
+/// More distinct scores than this are no categories.
+const MAX_CATEGORIES: usize = 50;
+
+/// Joins measurements with labels, one at a time.
+pub struct TableBuilder {
+    labels: Labels,
+    positive: Positive,
+    options: TableOptions,
+    places: HashMap<String, u32>,
+    judges: Vec<String>,
+    judge_places: HashMap<String, u32>,
+    seen: Vec<Seen>,
+    rows: Vec<Row>,
+    unlabelled: HashSet<String>,
+    other_criteria: BTreeSet<String>,
+    other_judges: BTreeSet<String>,
+    counts: Counts,
+}
+
+impl TableBuilder {
+    /// A table over these labels.
+    #[must_use]
+    pub fn new(labels: Labels, positive: Positive, options: TableOptions) -> Self {
+        let places =
+            labels.cases.iter().enumerate().map(|(i, case)| (case.id.clone(), i as u32)).collect();
+        Self {
+            labels,
+            positive,
+            options,
+            places,
+            judges: Vec::new(),
+            judge_places: HashMap::new(),
+            seen: Vec::new(),
+            rows: Vec::new(),
+            unlabelled: HashSet::new(),
+            other_criteria: BTreeSet::new(),
+            other_judges: BTreeSet::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Adds a recorded judgement; one of another criterion is counted and not used.
+    ///
+    /// # Errors
+    /// When the score is off the judge's declared scale.
+    pub fn judgement(&mut self, judgement: &Judgement, line: u64) -> Result<(), CalibrationError> {
+        if judgement.criterion != self.options.criterion {
+            self.counts.other_criteria += 1;
+            if !self.other_criteria.contains(&judgement.criterion) {
+                self.other_criteria.insert(judgement.criterion.clone());
+            }
+            return Ok(());
+        }
+        self.measurement(Measurement::recorded(judgement, line))
+    }
+
+    /// Adds a measurement of the criterion.
+    ///
+    /// # Errors
+    /// As [`Self::judgement`].
+    pub fn measurement(&mut self, row: Measurement<'_>) -> Result<(), CalibrationError> {
+        if matches!((self.options.orders, row.order), (Orders::Only(order), Some(own)) if own != order)
+        {
+            return Ok(());
+        }
+        let wanted = &self.options.judges;
+        if !wanted.is_empty() && !wanted.iter().any(|name| name == row.judge) {
+            self.counts.other_judges += 1;
+            if !self.other_judges.contains(row.judge) {
+                self.other_judges.insert(row.judge.to_owned());
+            }
+            return Ok(());
+        }
+        self.counts.judgements += 1;
+        self.counts.judgements_without_score += u64::from(row.score.is_none());
+        let judge = self.judge(row.judge);
+        let score = self.on_label_scale(&row)?;
+        let Some(&case) = self.places.get(row.case) else {
+            self.counts.judgements_without_label += 1;
+            if !self.unlabelled.contains(row.case) {
+                self.unlabelled.insert(row.case.to_owned());
+            }
+            return Ok(());
+        };
+        if let Some(score) = score {
+            let distinct = &mut self.seen[judge as usize].distinct;
+            if distinct.len() <= MAX_CATEGORIES {
+                // Adding 0.0 folds -0.0 into 0.0.
+                distinct.insert((score + 0.0).to_bits());
+            }
+        }
+        self.rows.push(Row {
+            judge,
+            case,
+            order: row.order.map_or(0, |order| order as u8 + 1),
+            sample: row.sample,
+            status: row.status,
+            score: score.unwrap_or(f64::NAN),
+            line: row.line,
+        });
+        Ok(())
+    }
+
+    /// What a run knows of a judgement beside its score.
+    pub fn observe(
+        &mut self,
+        judge: &str,
+        fingerprint: &Fingerprint,
+        cost_usd: Option<f64>,
+        latency_ms: u64,
+    ) {
+        let place = self.judge(judge) as usize;
+        let seen = &mut self.seen[place];
+        seen.fingerprint.get_or_insert_with(|| fingerprint.clone());
+        if let Some(cost) = cost_usd {
+            seen.price = (seen.price.0 + cost, seen.price.1 + 1);
+        }
+        seen.latency = (seen.latency.0 + latency_ms as f64, seen.latency.1 + 1);
+    }
+
+    fn judge(&mut self, name: &str) -> u32 {
+        if let Some(&place) = self.judge_places.get(name) {
+            return place;
+        }
+        let place = self.judges.len() as u32;
+        self.judges.push(name.to_owned());
+        self.judge_places.insert(name.to_owned(), place);
+        self.seen.push(Seen::default());
+        place
+    }
+
+    fn on_label_scale(&self, row: &Measurement<'_>) -> Result<Option<f64>, CalibrationError> {
+        let scales = &self.options.judge_scales;
+        let Some(scale) = scales.get(row.judge).or_else(|| scales.get("")) else {
+            return Ok(row.score);
+        };
+        let Some(score) = row.score else { return Ok(None) };
+        let target = self.labels.scale.scale.ok_or_else(|| CalibrationError::NoLabelScale {
+            judge: row.judge.to_owned(),
+            criterion: self.labels.criterion.clone(),
+        })?;
+        let position = scale.position(score).map_err(|_| CalibrationError::OffScale {
+            judge: row.judge.to_owned(),
+            case: row.case.to_owned(),
+            value: score,
+            scale: scale.to_string(),
+            line: row.line,
+        })?;
+        Ok(Some(target.value(position)))
+    }
+
+    /// The table.
+    ///
+    /// # Errors
+    /// When no judgement has the criterion, no case has both a label and a judgement, a
+    /// judge's measurement stands twice, or a scale is declared for a judge that is not there.
+    pub fn finish(mut self) -> Result<Table, CalibrationError> {
+        self.check_overlap()?;
+        self.rows.sort_unstable_by_key(|r| (r.judge, r.case, r.order, r.sample, r.line));
+        for pair in self.rows.windows(2) {
+            let key = |r: &Row| (r.judge, r.case, r.order, r.sample);
+            if key(&pair[0]) == key(&pair[1]) {
+                return Err(CalibrationError::DuplicateJudgement {
+                    judge: self.judges[pair[0].judge as usize].clone(),
+                    case: self.labels.cases[pair[0].case as usize].id.clone(),
+                    first: pair[0].line,
+                    second: pair[1].line,
+                });
+            }
+        }
+        let kept = self.keep_judged_cases();
+        let judges = self.columns();
+        let counts = Counts {
+            cases: kept,
+            good: self.labels.cases.iter().filter(|case| case.good).count() as u64,
+            bad: self.labels.cases.iter().filter(|case| !case.good).count() as u64,
+            cases_without_label: self.unlabelled.len() as u64,
+            tied_labels: self.labels.tied,
+            ..self.counts
+        };
+        Ok(Table {
+            criterion: self.options.criterion,
+            labels: self.labels,
+            positive: self.positive,
+            judges,
+            counts,
+        })
+    }
+
+    fn check_overlap(&self) -> Result<(), CalibrationError> {
+        let scaled = self.options.judge_scales.keys().filter(|name| !name.is_empty());
+        if self.counts.judgements + self.counts.other_judges > 0
+            && let Some(name) = scaled
+                .chain(&self.options.judges)
+                .find(|name| !self.judge_places.contains_key(*name))
+        {
+            let present: Vec<String> =
+                self.judges.iter().chain(&self.other_judges).cloned().collect();
+            return Err(CalibrationError::UnknownJudge {
+                judge: name.clone(),
+                suggestion: crate::config::nearest(name, present.iter().map(String::as_str)),
+                present,
+            });
+        }
+        if self.counts.judgements == 0 && !self.other_criteria.is_empty() {
+            let present: Vec<String> = self.other_criteria.iter().cloned().collect();
+            let criterion = self.options.criterion.clone();
+            return Err(CalibrationError::UnknownCriterion {
+                what: "judgement",
+                suggestion: crate::config::nearest(&criterion, present.iter().map(String::as_str)),
+                criterion,
+                present,
+            });
+        }
+        if self.rows.is_empty() {
+            let mut judged: Vec<&String> = self.unlabelled.iter().collect();
+            judged.sort();
+            return Err(CalibrationError::NoOverlap {
+                labelled: self.labels.cases.len(),
+                judged: judged.len(),
+                label: self.labels.cases.first().map(|c| c.id.clone()).unwrap_or_default(),
+                judgement: judged.first().map(|id| (*id).clone()).unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Drops labelled cases that nobody judged, and renumbers the rest.
+    fn keep_judged_cases(&mut self) -> u64 {
+        let mut judged = vec![false; self.labels.cases.len()];
+        for row in &self.rows {
+            judged[row.case as usize] = true;
+        }
+        let mut next = 0;
+        let places: Vec<u32> = judged
+            .iter()
+            .map(|kept| {
+                next += u32::from(*kept);
+                next.saturating_sub(1)
+            })
+            .collect();
+        self.counts.cases_without_judgement = judged.iter().filter(|kept| !**kept).count() as u64;
+        let mut position = 0;
+        self.labels.cases.retain(|_| {
+            position += 1;
+            judged[position - 1]
+        });
+        for row in &mut self.rows {
+            row.case = places[row.case as usize];
+        }
+        u64::from(next)
+    }
+
+    fn columns(&self) -> Vec<JudgeColumn> {
+        let mut start = 0;
+        let mut columns = Vec::with_capacity(self.judges.len());
+        for (place, name) in self.judges.iter().enumerate() {
+            let end = start + self.rows[start..].partition_point(|row| row.judge == place as u32);
+            columns.push(self.column(name, place, &self.rows[start..end]));
+            start = end;
+        }
+        columns
+    }
+
+    fn column(&self, name: &str, place: usize, rows: &[Row]) -> JudgeColumn {
+        let seen = &self.seen[place];
+        let orientation = self.orientation(seen);
+        let cases = &self.labels.cases;
+        let mean = |(sum, n): (f64, u64)| (n > 0).then(|| sum / n as f64);
+        let mut column = JudgeColumn {
+            name: name.to_owned(),
+            fingerprint: seen.fingerprint.clone(),
+            kind: if matches!(orientation, Orientation::Number) {
+                JudgeKind::Graded
+            } else {
+                JudgeKind::Binary
+            },
+            scores: vec![None; cases.len()],
+            categories: matches!(orientation, Orientation::Category)
+                .then(|| vec![None; cases.len()]),
+            statuses: StatusCounts::default(),
+            statuses_good: StatusCounts::default(),
+            statuses_bad: StatusCounts::default(),
+            missing: 0,
+            repeats: Vec::new(),
+            orders: (0, 0),
+            price_usd: mean(seen.price),
+            latency_ms: mean(seen.latency),
+        };
+        let mut judged = 0;
+        for of_case in rows.chunk_by(|a, b| a.case == b.case) {
+            judged += 1;
+            let case = of_case[0].case as usize;
+            for row in of_case {
+                column.statuses.add(row.status);
+                if cases[case].good {
+                    column.statuses_good.add(row.status);
+                } else {
+                    column.statuses_bad.add(row.status);
+                }
+            }
+            self.fill(&mut column, case, of_case, orientation);
+        }
+        column.missing = cases.len() as u64 - judged;
+        column
+    }
+
+    fn fill(&self, column: &mut JudgeColumn, case: usize, rows: &[Row], orientation: Orientation) {
+        let mut votes: Vec<f64> = Vec::with_capacity(2);
+        for samples in rows.chunk_by(|a, b| a.order == b.order) {
+            let ok: Vec<f64> =
+                samples.iter().map(|row| row.score).filter(|score| !score.is_nan()).collect();
+            // Half of a pair says nothing about the judge's position bias: no vote.
+            let Ok(vote) = crate::stats::aggregate::lower_median(&ok) else { return };
+            votes.push(vote);
+            if ok.len() > 1 {
+                column.repeats.push(ok);
+            }
+        }
+        let consistent = votes.iter().all(|vote| *vote == votes[0]);
+        if votes.len() > 1 {
+            column.orders.0 += 1;
+            column.orders.1 += u64::from(consistent);
+        }
+        let oriented = votes.iter().map(|vote| self.orient(*vote, orientation)).sum::<f64>();
+        column.scores[case] = Some(oriented / votes.len() as f64);
+        if let Some(categories) = &mut column.categories
+            && consistent
+        {
+            categories[case] = Some(votes[0]);
+        }
+    }
+
+    fn orientation(&self, seen: &Seen) -> Orientation {
+        let mut values = seen.distinct.iter().map(|bits| f64::from_bits(*bits));
+        let zero_one = values.clone().all(|value| value == 0.0 || value == 1.0);
+        if let Positive::OneOf(good) = &self.positive {
+            let mut known: BTreeSet<u64> = BTreeSet::new();
+            if self.labels.words.is_empty() {
+                let ratings = self.labels.cases.iter().flat_map(|case| &case.ratings);
+                known.extend(ratings.map(|rating| (rating.value + 0.0).to_bits()));
+            }
+            known.extend(good.iter().filter_map(|value| match value {
+                crate::dataset::LabelValue::Number(number) => Some((number + 0.0).to_bits()),
+                crate::dataset::LabelValue::Text(_) => None,
+            }));
+            let few = seen.distinct.len() <= MAX_CATEGORIES;
+            if few && !known.is_empty() && values.all(|value| known.contains(&value.to_bits())) {
+                return Orientation::Category;
+            }
+        }
+        if zero_one { Orientation::ZeroOne } else { Orientation::Number }
+    }
+
+    fn orient(&self, score: f64, orientation: Orientation) -> f64 {
+        match orientation {
+            Orientation::Category => f64::from(u8::from(self.positive.holds(score))),
+            Orientation::ZeroOne | Orientation::Number => score,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Orientation {
+    /// The judge's values are the labels' categories: 1 where the category is a good one.
+    Category,
+    /// 0 and 1.
+    ZeroOne,
+    /// A number.
+    Number,
+}
+
+/// The mean price of a subset of judges; undefined while one has none.
+#[must_use]
+pub fn price_of(judges: &[&JudgeColumn]) -> Measured {
+    let prices: Option<Vec<f64>> = judges.iter().map(|judge| judge.price_usd).collect();
+    prices.map_or_else(|| Measured::undefined(Reason::NoData), |p| Measured(Ok(p.iter().sum())))
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,277 @@
+//! `venire calibrate`: labels x verdicts become error rates, maps and a certificate.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+
+use super::Global;
+use super::calibrate_report;
+use super::exit::Exit;
+use super::printer::Printer;
+use crate::calibration::certificate::{CertificateStatus, Mode};
+use crate::calibration::grouping::Grouping;
+use crate::calibration::panel::PanelAggregate;
+use crate::calibration::read::{Inputs, Judgements};
+use crate::calibration::split::SplitPlan;
+use crate::calibration::table::Orders;
+use crate::calibration::{Accept, Options, Positive, Profile, calibrate};
+use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, Scales, Source};
+use crate::score::Scale;
+use crate::store::Store;
+
+/// Examine judges against labels, and bound the panel's error
+///
+/// Example: `venire calibrate --judgements verdicts.csv --labels labels.csv --positive ">=4" -o support`
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Recorded judgements in long form: case, judge, criterion, score; gzip or not
+    #[arg(long, value_name = "FILE", required_unless_present = "run")]
+    judgements: Option<PathBuf>,
+    /// Judgements of a stored run: its id, the beginning of it, or `latest`
+    #[arg(long, value_name = "RUN", conflicts_with = "judgements")]
+    run: Option<String>,
+    /// Labels in long form: case, rater, criterion, label; those of `--items` if not given
+    #[arg(long, value_name = "FILE", required_unless_present = "items")]
+    labels: Option<PathBuf>,
+    /// The cases, for groups, splits and lengths
+    #[arg(long, value_name = "FILE")]
+    items: Option<PathBuf>,
+    /// The criterion to calibrate; not needed where there is one only
+    #[arg(long, value_name = "NAME")]
+    criterion: Option<String>,
+    /// The labels' criterion, where it has another name than the judgements'
+    #[arg(long, value_name = "NAME")]
+    label_criterion: Option<String>,
+    /// Which labels are good: `>=4`, `=yes`, or a list such as `good,excellent`
+    #[arg(long, value_name = "RULE")]
+    positive: Positive,
+    /// What a graded judge's score must reach, as in `>=4`; fitted if not given
+    #[arg(long, value_name = "RULE")]
+    accept: Option<Accept>,
+    /// Cases with the same value of this field belong together
+    #[arg(long, value_name = "FIELD", conflicts_with = "group_regex")]
+    group: Option<String>,
+    /// Cases with the same first capture in their id belong together
+    #[arg(long, value_name = "RE")]
+    group_regex: Option<String>,
+    /// Bound of the certified error rate
+    #[arg(long, value_name = "RATE", default_value_t = 0.05)]
+    alpha: f64,
+    /// One minus the confidence of the bound
+    #[arg(long, value_name = "RATE", default_value_t = 0.10)]
+    delta: f64,
+    /// What is bounded
+    #[arg(long, value_enum, default_value_t)]
+    mode: ModeArg,
+    /// Share of the groups that maps are fitted on, or `data` for the field `split` of the cases
+    #[arg(long, value_name = "SHARE|data", value_parser = split_plan, default_value = "0.25", conflicts_with = "no_split")]
+    split: SplitPlan,
+    /// Describe all labels, and certify nothing
+    #[arg(long)]
+    no_split: bool,
+    /// How votes become the key that decides
+    #[arg(long, value_enum, default_value_t)]
+    aggregate: AggregateArg,
+    /// Least votes for a decision; more than half of the judges if not given
+    #[arg(long, value_name = "N")]
+    quorum: Option<usize>,
+    /// The scale of the labels, as in `1-5`; inferred if not given
+    #[arg(long, value_name = "SCALE")]
+    label_scale: Option<Scale>,
+    /// The scale of judges, brought onto the labels' one: `SCALE` or `JUDGE=SCALE`; may be
+    /// repeated
+    #[arg(long, value_name = "[JUDGE=]SCALE")]
+    judge_scale: Vec<String>,
+    /// Use only this judge; may be repeated
+    #[arg(long = "judge", value_name = "NAME")]
+    judges: Vec<String>,
+    /// Which presentation of a pair is used
+    #[arg(long, value_enum, default_value_t)]
+    order: OrderArg,
+    /// What a judge may be worse than a person and still stand in for one
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    epsilon: f64,
+    /// Bootstrap replicates, where groups have several cases
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    resamples: usize,
+    /// Read a column as a field, in labels and judgements, as in `case=example`
+    #[arg(long, value_name = "FIELD=COLUMN")]
+    map: Vec<String>,
+    /// Seed of the split, the draws and the resampling
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write the profile: a name (`calibration/NAME.json`) or a file ending in `.json`
+    #[arg(short, long, value_name = "NAME|FILE")]
+    output: Option<PathBuf>,
+    /// Exit with 3 when no threshold is certified
+    #[arg(long)]
+    require_certificate: bool,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum ModeArg {
+    /// P(accepted | truly bad), with confidence
+    #[default]
+    FalsePositiveRate,
+    /// P(truly bad | accepted), with confidence, for this mix of cases
+    FalseAcceptanceShare,
+    /// The expected false-positive rate only; weaker
+    Expected,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum AggregateArg {
+    /// The median of the offset votes, then the mean of the mapped ones
+    #[default]
+    Median,
+    /// A ridge regression over all votes; from 100 labels
+    Stack,
+    /// A logistic regression over all votes; from 100 labels
+    Logistic,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OrderArg {
+    /// Both: a judge that contradicts itself counts half
+    #[default]
+    Both,
+    /// The output first
+    Ab,
+    /// The baseline first
+    Ba,
+}
+
+fn split_plan(text: &str) -> Result<SplitPlan, String> {
+    if text == "data" {
+        return Ok(SplitPlan::Data);
+    }
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(SplitPlan::Share(share)),
+        _ => Err("expected a share between 0 and 1, or `data`".to_owned()),
+    }
+}
+
+pub(super) fn run(
+    args: &CalibrateArgs,
+    global: &Global,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let open = |path: &PathBuf| Source::open(path);
+    let judgements = args.judgements.as_ref().map(open).transpose()?;
+    let labels = args.labels.as_ref().map(open).transpose()?;
+    let items = args.items.as_ref().map(open).transpose()?;
+    let store = args.run.as_ref().map(|_| Store::open(&global.store)).transpose()?;
+    let from = match (&judgements, &store, &args.run) {
+        (Some(source), _, _) => Judgements::File(source),
+        (None, Some(store), Some(run)) => Judgements::Run(store, run),
+        _ => anyhow::bail!("expected `--judgements` or `--run`"),
+    };
+    let scales = Scales { default: args.label_scale, ..Scales::default() };
+    let map = FieldMap::parse(args.map.iter().map(String::as_str))?;
+    let inputs = Inputs {
+        judgements: from,
+        labels: labels.as_ref(),
+        items: items.as_ref(),
+        criterion: args.criterion.as_deref(),
+        label_criterion: args.label_criterion.as_deref(),
+        positive: args.positive.clone(),
+        grouping: args.grouping()?,
+        orders: args.orders(),
+        judge_scales: judge_scales(&args.judge_scale)?,
+        judges: args.judges.clone(),
+        options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
+        case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
+    };
+    let joined = inputs.join()?;
+    let options = args.options();
+    let calibration =
+        calibrate(&joined.table, &joined.groups, &joined.items, &joined.group, &options)?;
+    for warning in &calibration.warnings {
+        printer.warn(warning);
+    }
+    if let Some(output) = &args.output {
+        let path = profile_path(output);
+        Profile::new(&profile_name(&path), &calibration)
+            .write(&path)
+            .with_context(|| format!("failed to keep the calibration in `{}`", path.display()))?;
+        printer.say(&format!("wrote {}", path.display()));
+    }
+    if args.json {
+        printer.json(&calibration.to_json())?;
+    } else {
+        calibrate_report::show(&calibration, printer);
+    }
+    let certified = calibration.certificate.certificate.status == CertificateStatus::Certified;
+    Ok(if args.require_certificate && !certified { Exit::Inconclusive } else { Exit::Done })
+}
+
+impl CalibrateArgs {
+    fn grouping(&self) -> anyhow::Result<Grouping> {
+        Ok(match (&self.group, &self.group_regex) {
+            (Some(field), _) => Grouping::Field(field.clone()),
+            (None, Some(pattern)) => Grouping::pattern(pattern)?,
+            (None, None) => Grouping::Automatic,
+        })
+    }
+
+    fn orders(&self) -> Orders {
+        match self.order {
+            OrderArg::Both => Orders::All,
+            OrderArg::Ab => Orders::Only(Order::Ab),
+            OrderArg::Ba => Orders::Only(Order::Ba),
+        }
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            accept: self.accept,
+            alpha: self.alpha,
+            delta: self.delta,
+            mode: match self.mode {
+                ModeArg::FalsePositiveRate => Mode::FalsePositiveRate,
+                ModeArg::FalseAcceptanceShare => Mode::FalseAcceptanceShare,
+                ModeArg::Expected => Mode::Expected,
+            },
+            split: if self.no_split { SplitPlan::None } else { self.split },
+            seed: self.seed,
+            aggregate: match self.aggregate {
+                AggregateArg::Median => PanelAggregate::Median,
+                AggregateArg::Stack => PanelAggregate::Stack,
+                AggregateArg::Logistic => PanelAggregate::Logistic,
+            },
+            quorum: self.quorum,
+            resamples: self.resamples,
+            epsilon: self.epsilon,
+            date: jiff::Timestamp::now().to_string(),
+            ..Options::default()
+        }
+    }
+}
+
+fn judge_scales(texts: &[String]) -> anyhow::Result<BTreeMap<String, Scale>> {
+    let mut scales = BTreeMap::new();
+    for text in texts {
+        let (judge, scale) = text.rsplit_once('=').unwrap_or(("", text));
+        scales.insert(judge.to_owned(), scale.parse()?);
+    }
+    Ok(scales)
+}
+
+fn profile_path(output: &Path) -> PathBuf {
+    if output.extension().is_some_and(|extension| extension == "json") {
+        return output.to_owned();
+    }
+    let mut name = output.as_os_str().to_owned();
+    name.push(".json");
+    Path::new("calibration").join(name)
+}
+
+fn profile_name(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}

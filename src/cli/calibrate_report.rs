@@ -1,0 +1,248 @@
+//! A calibration in words and tables, for a person.
+
+use super::printer::{Printer, plural, table};
+use crate::calibration::certificate::{Certificate, CertificateStatus, Mode};
+use crate::calibration::figure::{Figure, Measured};
+use crate::calibration::judge_metrics::JudgeMetrics;
+use crate::calibration::report::Calibration;
+
+/// Suspect labels and subsets that are named.
+const SHOWN: usize = 5;
+
+pub(super) fn show(calibration: &Calibration, printer: &Printer) {
+    printer.result(&joined(calibration));
+    printer.result("");
+    printer.result(&judges(calibration));
+    printer.result("");
+    printer.result(&dependence(calibration));
+    printer.result("");
+    printer.result(&promise(&calibration.certificate.certificate));
+    let noise = &calibration.label_noise;
+    if noise.suspects_total > 0 {
+        let first: Vec<String> = noise
+            .check_first
+            .iter()
+            .take(SHOWN)
+            .map(|suspect| format!("`{}`", suspect.case))
+            .collect();
+        printer.result("");
+        printer.result(&format!(
+            "Labels to check first: all judges contradict {} of {}: {}",
+            noise.suspects_total,
+            noise.compared,
+            first.join(", ")
+        ));
+    }
+}
+
+fn joined(calibration: &Calibration) -> String {
+    let counts = &calibration.counts;
+    let mut text = match calibration.kind {
+        "calibration" => "Calibration".to_owned(),
+        _ => "Agreement with a model's labels (not a calibration)".to_owned(),
+    };
+    text.push_str(&format!(
+        " of criterion `{}`: {} ({} good, {} bad by `{}`), labels {}",
+        calibration.criterion,
+        plural(counts.cases, "labelled case", "labelled cases"),
+        counts.good,
+        counts.bad,
+        calibration.positive,
+        calibration.labels.scale.note,
+    ));
+    let split = &calibration.split;
+    if let (Some(fit), Some(certify)) = (&split.fit, &split.certify) {
+        text.push_str(&format!(
+            "\nFitted on {} ({}), figures and certificate from {} ({}), split by {}, seed {}",
+            plural(fit.cases, "case", "cases"),
+            plural(fit.groups, "group", "groups"),
+            plural(certify.cases, "case", "cases"),
+            plural(certify.groups, "group", "groups"),
+            split.group,
+            split.seed,
+        ));
+    } else {
+        text.push_str("\nNo split: figures describe the fitted cases, and nothing is certified");
+    }
+    let left = [
+        (counts.judgements_without_label, "judgements without a label"),
+        (counts.judgements_without_score, "judgements without a score"),
+        (counts.cases_without_judgement, "labelled cases without a judgement"),
+        (counts.tied_labels, "cases whose raters are evenly split"),
+    ];
+    let left: Vec<String> =
+        left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if !left.is_empty() {
+        text.push_str(&format!("\nNot used: {}", left.join(", ")));
+    }
+    text
+}
+
+fn judges(calibration: &Calibration) -> String {
+    let header = [
+        "judge",
+        "n",
+        "bias",
+        "FPR",
+        "TPR",
+        "bad of accepted",
+        "accuracy",
+        "kappa",
+        "AUC",
+        "map",
+        "accepts",
+    ];
+    let mut rows: Vec<Vec<String>> =
+        calibration.judges.iter().map(|j| row(&j.metrics, j.map.map.kind())).collect();
+    rows.push(row(&calibration.panel.plain_median, ""));
+    rows.push(row(&calibration.panel.metrics, calibration.panel.aggregate.name()));
+    for baseline in &calibration.baselines {
+        if baseline.accuracy.value().is_none() {
+            continue;
+        }
+        let mut row = vec![format!("({})", baseline.name), baseline.n.to_string(), String::new()];
+        row.push(plain(&baseline.false_positive_rate));
+        row.push(plain(&baseline.true_positive_rate));
+        row.push(plain(&baseline.false_acceptance_share));
+        row.push(point(&baseline.accuracy));
+        row.push(String::new());
+        row.push(plain(&baseline.auc));
+        row.extend([String::new(), String::new()]);
+        rows.push(row);
+    }
+    table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8])
+}
+
+fn row(metrics: &JudgeMetrics, map: &str) -> Vec<String> {
+    let accepts = metrics.operating_point.as_ref().map_or("nothing fitted".to_owned(), |point| {
+        match point.origin {
+            "binary" => "its positive class".to_owned(),
+            "majority" => "majority".to_owned(),
+            "certified" => "certified threshold".to_owned(),
+            origin => match point.threshold {
+                Some(threshold) => format!(">= {} ({origin})", number(threshold)),
+                None => origin.to_owned(),
+            },
+        }
+    });
+    vec![
+        metrics.name.clone(),
+        metrics.n.to_string(),
+        interval(&metrics.bias),
+        interval(&metrics.false_positive_rate),
+        interval(&metrics.true_positive_rate),
+        point(&metrics.false_acceptance_share),
+        plain(&metrics.accuracy),
+        plain(&metrics.cohen_kappa),
+        plain(&metrics.auc),
+        map.to_owned(),
+        accepts,
+    ]
+}
+
+fn dependence(calibration: &Calibration) -> String {
+    let own = &calibration.panel.dependence;
+    let mut text = format!(
+        "{} act like {} independent ones (mean error correlation {}).",
+        plural(calibration.judges.len() as u64, "judge", "judges"),
+        plain(&own.effective_judges),
+        plain(&own.mean_error_correlation),
+    );
+    if let Some(all) = own.all_wrong.value() {
+        text.push_str(&format!(
+            " All are wrong on {} of the cases (at most {}).",
+            percent(all.estimate),
+            percent(all.upper)
+        ));
+    }
+    if let Some(gap) = own.condorcet_gap.value() {
+        let word = if *gap >= 0.0 { "less" } else { "more" };
+        text.push_str(&format!(
+            " Their majority is right {} {word} often than that of independent judges.",
+            percent(gap.abs())
+        ));
+    }
+    if let Some(best) = &own.best_single {
+        text.push_str(&format!(
+            "\nBest single judge: `{}`, accuracy {}.",
+            best.name,
+            percent(best.accuracy.estimate)
+        ));
+    }
+    if let Some(cheapest) = &own.cheapest_subset {
+        text.push_str(&format!(
+            " Smallest panel within the interval of the best of {}: {}, accuracy {}.",
+            plural(own.subsets_compared, "subset", "subsets"),
+            cheapest.judges.join(" + "),
+            percent(cheapest.accuracy.estimate)
+        ));
+    }
+    text
+}
+
+fn promise(certificate: &Certificate) -> String {
+    let what = match certificate.mode {
+        Mode::FalsePositiveRate | Mode::Expected => "of truly bad answers it accepts",
+        Mode::FalseAcceptanceShare => "of the accepted answers bad are",
+    };
+    if certificate.status == CertificateStatus::NotCertifiable {
+        let reason = certificate.reason.as_deref().unwrap_or("no reason is known");
+        return format!("Not certifiable: {reason}.");
+    }
+    let strength = if certificate.mode == Mode::Expected {
+        "on average".to_owned()
+    } else {
+        format!("with {} confidence", percent(1.0 - certificate.delta))
+    };
+    let mut text = format!(
+        "Certified: {what} at most {}, {strength} ({} of {} bad cases accepted, {} allowed).",
+        percent(certificate.alpha),
+        certificate.false_accepts.unwrap_or_default(),
+        certificate.n_bad,
+        certificate.k.unwrap_or_default(),
+    );
+    if certificate.mode == Mode::FalseAcceptanceShare {
+        text = format!(
+            "Certified: {what} at most {}, {strength} ({} of {} accepted cases are bad).",
+            percent(certificate.alpha),
+            certificate.false_accepts.unwrap_or_default(),
+            certificate.k.unwrap_or_default(),
+        );
+    }
+    if let Some(rate) = certificate.true_positive_rate.value() {
+        text.push_str(&format!(
+            "\nOf truly good answers it accepts {} ({} to {}).",
+            percent(rate.estimate),
+            percent(rate.lower),
+            percent(rate.upper)
+        ));
+    }
+    if let Some(rule) = &certificate.rule {
+        text.push_str(&format!("\nRule: {rule}."));
+    }
+    text
+}
+
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+fn percent(value: f64) -> String {
+    format!("{}%", number((value * 1000.0).round() / 10.0))
+}
+
+fn plain(value: &Measured) -> String {
+    value.value().map_or("undefined".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn point(value: &Measured<Figure>) -> String {
+    value.value().map_or("undefined".to_owned(), |figure| format!("{:.3}", figure.estimate))
+}
+
+fn interval(value: &Measured<Figure>) -> String {
+    value.value().map_or("undefined".to_owned(), |figure| {
+        format!("{:.3} [{:.3}, {:.3}]", figure.estimate, figure.lower, figure.upper)
+    })
+}
