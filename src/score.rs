@@ -71,20 +71,27 @@ impl Score {
         Ok(Self(value + 0.0))
     }
 
-    /// A score from a number that arithmetic on scores produced: the rounding error beyond
-    /// the ends (at most 1e-9) is cut, anything further is an error as in [`Score::new`].
+    /// A score from a number that arithmetic on scores produced, rounded to twelve decimals:
+    /// the rounding error beyond the ends (at most 1e-9) is cut, anything further is an error
+    /// as in [`Score::new`].
     ///
     /// # Errors
     /// As [`Score::new`].
     pub fn from_arithmetic(value: f64) -> Result<Self, ScoreError> {
+        // Sums of decimal fractions are off in the sixteenth digit: a mean of three times 0.7
+        // must be 0.7, or it would fail a threshold of 0.7.
+        const DIGITS: f64 = 1e12;
         const ROUNDING: f64 = 1e-9;
+        if !value.is_finite() {
+            return Err(ScoreError::NotFinite(value));
+        }
         if value < 0.0 && value > -ROUNDING {
             return Ok(Self::ZERO);
         }
         if value > 1.0 && value < 1.0 + ROUNDING {
             return Ok(Self::ONE);
         }
-        Self::new(value)
+        Self::new((value * DIGITS).round() / DIGITS)
     }
 
     /// The share `part / whole`; `whole` of 0 is an error (not finite).
@@ -104,7 +111,7 @@ impl Score {
     /// `1 - score`.
     #[must_use]
     pub fn inverted(self) -> Self {
-        Self(1.0 - self.0)
+        Self::from_arithmetic(1.0 - self.0).unwrap_or(self)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anstream::{eprintln, println};
+use anstream::eprintln;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// Writes to the two streams. The only place that prints.
@@ -46,7 +46,7 @@ impl Printer {
 
     /// A result in words: on stdout, since it is what was asked for.
     pub(super) fn result(self, text: &str) {
-        println!("{text}");
+        let _ = writeln!(anstream::stdout(), "{text}");
     }
 
     /// An error, one line a cause.
@@ -73,7 +73,7 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().copied());
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| plain(cell)));
     }
     for column in numbers {
         if let Some(column) = table.column_mut(*column) {
@@ -84,6 +84,14 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
         first.set_padding((0, 1));
     }
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// A text without control and direction characters, which in an id or a name could draw a
+/// row of their own.
+pub(super) fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() || crate::text::is_format(c) { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// `1 case`, `2 cases`.

@@ -223,10 +223,14 @@ pub(super) async fn run(
     let (read, scan) = started.reading.scan(&started.data, &panel, printer)?;
     if scan.count == 0 {
         printer.warn(&format!("`{}` has no cases: nothing was judged", scan.path));
+        if args.json {
+            printer.json(&run_report::nothing(&panel, &spec, &scan))?;
+        }
         return Ok(Exit::Inconclusive);
     }
     warn(&panel, printer);
     let plan = plan(&panel, &read, args.dry_run || args.cost_limit.is_some())?;
+    check_outputs(args, &started.data, global)?;
     if args.dry_run {
         run_report::plan(&panel, &scan, &plan, args.json, printer)?;
         return Ok(Exit::Done);
@@ -304,8 +308,14 @@ pub(super) async fn run(
         spec: &spec,
         warnings,
     };
+    // The writer's thread ends with its last handle, and its connection with it: the store is
+    // then one whole file again.
+    drop(place);
+    writer.close().await;
     if args.json {
         printer.json(&outcome.summary())?;
+    } else if args.output.iter().any(|output| output.as_os_str() == "-") {
+        printer.say("the rows are on stdout");
     } else {
         outcome.print(printer)?;
     }
@@ -360,6 +370,34 @@ fn plan(panel: &Panel, read: &Read, whole: bool) -> anyhow::Result<Plan> {
         }
     }
     Ok(total)
+}
+
+/// Whether every output can be written, before anything is judged and paid for.
+fn check_outputs(args: &RunArgs, data: &Path, global: &Global) -> anyhow::Result<()> {
+    let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    for (i, output) in args.output.iter().enumerate() {
+        let name = output.display();
+        if output.as_os_str() == "-" {
+            anyhow::ensure!(
+                !args.json,
+                "`-o -` and `--json` both write to stdout: name a file for the rows"
+            );
+            continue;
+        }
+        for taken in [data, &args.panel.config, &global.store] {
+            anyhow::ensure!(
+                !same(output, taken),
+                "`-o {name}` would overwrite `{}`, which this run reads",
+                taken.display()
+            );
+        }
+        anyhow::ensure!(!args.output[..i].contains(output), "`-o {name}` is named twice");
+        dataset::Writer::create(output).with_context(|| format!("`-o {name}` can't be written"))?;
+    }
+    Ok(())
 }
 
 /// The judges whose calls have no price.

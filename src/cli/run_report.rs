@@ -197,6 +197,17 @@ impl Outcome<'_> {
     }
 }
 
+/// The summary of a data set without cases.
+pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
+    json!({
+        "run": null, "panel": spec.name, "data": scan.path, "finished": true, "cases": 0,
+        "judges": panel.seats.len(), "statuses": {}, "verdicts": 0, "unscored": 0,
+        "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "degraded": 0,
+        "threshold": spec.threshold, "calls": 0, "cached": 0, "cost_usd": 0.0,
+        "elapsed_seconds": 0.0, "by_judge": [], "warnings": [],
+    })
+}
+
 /// The plan of `--dry-run`.
 pub(super) fn plan(
     panel: &Panel,

@@ -134,6 +134,9 @@ pub enum JudgeSpec {
     Replay(ReplaySpec),
 }
 
+/// Weights beyond this would only lose digits in sums.
+const MOST_WEIGHT: f64 = 1e6;
+
 /// The kinds of judges, as `kind` names them.
 pub const KINDS: [&str; 8] =
     ["llm", "rule", "command", "script", "http", "observe", "human", "replay"];
@@ -292,6 +295,12 @@ impl PanelSpec {
                 return Err(Problem::new(
                     at("name"),
                     format!("another judge is named `{}`: names must differ", seat.name),
+                ));
+            }
+            if seat.weight > MOST_WEIGHT {
+                return Err(Problem::new(
+                    at("weight"),
+                    format!("expected at most {MOST_WEIGHT}: weights are relative"),
                 ));
             }
             let veto_only = seat.weight == 0.0 && seat.required;

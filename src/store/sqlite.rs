@@ -314,6 +314,15 @@ impl Database {
         Ok(())
     }
 
+    /// Writes what waits in the log into the file itself, so that the file alone is whole.
+    /// Where readers are still at it, their end does it.
+    pub(super) fn fold(&self) {
+        let folded = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) = folded {
+            tracing::debug!("the store's log stays for now: {error}");
+        }
+    }
+
     /// Gives the room of what was deleted back to the disk.
     pub(super) fn vacuum(&self) -> Result<(), StoreError> {
         Ok(self.connection.execute_batch("VACUUM")?)

@@ -5,6 +5,7 @@
 //! batch: the busier the run, the larger the batches. The thread ends when the last handle
 //! is dropped, after writing what it was sent.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ struct Request {
 pub struct Writer {
     sender: mpsc::Sender<Request>,
     failure: Arc<OnceLock<StoreError>>,
+    ended: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -41,6 +43,8 @@ impl Writer {
         let (sender, mut receiver) = mpsc::channel::<Request>(QUEUE);
         let failure = Arc::new(OnceLock::new());
         let failed = failure.clone();
+        let ended = Arc::new(AtomicBool::new(false));
+        let has_ended = ended.clone();
         let run = move || {
             let mut rows = Vec::new();
             let mut waiting = Vec::new();
@@ -69,11 +73,14 @@ impl Writer {
                     let _ = done.send(outcome.clone());
                 }
             }
+            database.fold();
+            drop(database);
+            has_ended.store(true, Ordering::Release);
         };
         std::thread::Builder::new().name("store-writer".into()).spawn(run).map_err(|error| {
             StoreError::Database { message: format!("failed to start the writer: {error}") }
         })?;
-        Ok(Self { sender, failure })
+        Ok(Self { sender, failure, ended })
     }
 
     /// The fault that ended writing, if there was one.
@@ -146,6 +153,18 @@ impl Writer {
         self.send_and_wait(Some(Row::RunState { run, state, summary })).await
     }
 
+    /// Lets go of this handle, and waits a moment for the thread to end when it was the last.
+    pub async fn close(self) {
+        let ended = self.ended.clone();
+        drop(self);
+        for _ in 0..500 {
+            if ended.load(Ordering::Acquire) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
     /// Returns when everything sent before is on disk.
     ///
     /// # Errors
@@ -164,14 +183,14 @@ impl Writer {
     async fn send_and_wait(&self, row: Option<Row>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
         self.request(Request { row, done: Some(done) }).await?;
-        outcome.await.unwrap_or_else(|_| Err(self.ended()))
+        outcome.await.unwrap_or_else(|_| Err(self.has_ended()))
     }
 
     async fn request(&self, request: Request) -> Result<(), StoreError> {
-        self.sender.send(request).await.map_err(|_| self.ended())
+        self.sender.send(request).await.map_err(|_| self.has_ended())
     }
 
-    fn ended(&self) -> StoreError {
+    fn has_ended(&self) -> StoreError {
         let message = self.failure().map_or_else(|| "it stopped".into(), ToString::to_string);
         StoreError::Ended { message }
     }

@@ -27,7 +27,7 @@ use super::outcome::{Outcome, Reason};
 use super::result::{Report, RoleUsage};
 use super::setup::Setup;
 use super::state::State;
-use crate::provider::{CallContext, Ledger, LedgerLimits, ReplyStore};
+use crate::provider::{CallContext, Held, Ledger, LedgerLimits, ReplyStore};
 use crate::ruling::{Finding, Ruling};
 use crate::verdict::{Usage, Verdict};
 
@@ -334,6 +334,7 @@ impl Driver<'_> {
 
     fn context(&self, scope: String) -> CallContext {
         CallContext {
+            held: Held::default(),
             sample: 0,
             deadline: self.journal.deadline(self.setup.policy.limits.elapsed_ms),
             cancel: self.options.cancel.clone(),
