@@ -43,11 +43,7 @@ pub struct DecisionKey {
 pub fn decision_key(votes: &[f64]) -> Defined<DecisionKey> {
     // Summed in order of size, so that the same votes in any order give the same key.
     let ordered = sorted(votes);
-    Ok(DecisionKey { median: lower_median(votes)?, mean: mean_of_sorted(&ordered) })
-}
-
-fn mean_of_sorted(ordered: &[f64]) -> f64 {
-    raw_mean(ordered)
+    Ok(DecisionKey { median: lower_median(votes)?, mean: raw_mean(&ordered) })
 }
 
 fn require_weights(votes: &[f64], weights: &[f64]) -> Defined<f64> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::distribution::student_cdf;
 use super::paired::{Alternative, wilcoxon_signed_rank};
 use super::summary::{raw_mean, sum_of_squares};
-use super::undefined::{Defined, Reason, require_finite, undefined};
+use super::undefined::{Defined, Reason, require_finite, require_usable, undefined};
 
 /// How an annotation agrees with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,9 +139,7 @@ pub fn alternative_annotator<K: Ord>(
     settings: Settings,
 ) -> Defined<AlternativeAnnotator> {
     super::undefined::require_open_unit(settings.level)?;
-    if people.iter().flat_map(BTreeMap::values).chain(judge.values()).any(|v| !v.is_finite()) {
-        return undefined(Reason::NotFinite);
-    }
+    require_usable(people.iter().flat_map(BTreeMap::values).chain(judge.values()))?;
     let mut raters: BTreeMap<&K, usize> = BTreeMap::new();
     people.iter().flat_map(BTreeMap::keys).for_each(|k| *raters.entry(k).or_default() += 1);
     // A person alone on an instance leaves nobody to agree with.

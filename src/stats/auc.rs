@@ -56,7 +56,7 @@ fn placements(positive: &[f64], negative: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// AUC = P(score of a good case > of a bad case) + half the ties (Hanley and McNeil 1982),
-/// in [0,1]; O(n log n).
+/// in \[0,1\]; O(n log n).
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`, `no_positives`, `no_negatives`.

@@ -1,7 +1,7 @@
 //! How far probabilities are from the outcomes they announce.
 //!
 //! CORP needs no bins and is the primary view; ECE is biased upward on few cases and is
-//! kept for comparison. Probabilities are in [0,1], outcomes are booleans.
+//! kept for comparison. Probabilities are in \[0,1\], outcomes are booleans.
 
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,7 @@ pub fn reliability(
 }
 
 /// ECE = sum n_b/n |frequency - confidence| (Naeini et al. 2015); with equal-mass bins this
-/// is the ACE of Nixon et al. (2019). In [0,1].
+/// is the ACE of Nixon et al. (2019). In \[0,1\].
 ///
 /// # Errors
 /// As [`reliability`].
@@ -110,7 +110,7 @@ pub fn expected_calibration_error(
         .sum())
 }
 
-/// MCE = max |frequency - confidence| over non-empty bins, in [0,1].
+/// MCE = max |frequency - confidence| over non-empty bins, in \[0,1\].
 ///
 /// # Errors
 /// As [`reliability`].
@@ -126,7 +126,7 @@ pub fn maximum_calibration_error(
         .fold(0.0, f64::max))
 }
 
-/// Brier score = mean (p - y)^2 (1950), in [0,1], lower is better.
+/// Brier score = mean (p - y)^2 (1950), in \[0,1\], lower is better.
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`, `out_of_range`.

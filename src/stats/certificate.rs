@@ -94,9 +94,8 @@ pub enum Threshold<K = f64> {
 /// `#{bad >= t} <= k*`; its false-positive rate is at most alpha with confidence
 /// 1 - delta. Keys may be scores, or `(median, mean)` pairs ordered lexicographically.
 ///
-/// Candidates must be chosen before looking at the labels; the keys of all cases, good and
-/// bad, are. With only the bad keys as candidates the bound is the same and the threshold
-/// at most stricter.
+/// Any candidates will do, such as the keys of all cases, good and bad: the threshold lies
+/// above the (k*+1)-th largest bad key in every case, and that alone bounds the rate.
 ///
 /// # Errors
 /// `not_finite` when keys cannot be ordered, `out_of_range` for alpha or delta.
@@ -135,6 +134,82 @@ pub fn certify_threshold<K: PartialOrd + Copy>(
             Ok(Threshold::Ties { n, allowed, tied })
         }
     }
+}
+
+/// A threshold whose false-acceptance share P(truly bad | accepted) is at most alpha with
+/// confidence 1 - delta, by a fixed sequence of exact binomial tests from the strictest
+/// candidate to the most lenient. The sequence starts where enough cases are accepted for
+/// a test to pass at all, which depends on the keys and not on the labels. `None` when
+/// nothing is certified. The share moves with the share of bad cases: certify it anew when
+/// that changes.
+///
+/// # Errors
+/// `length_mismatch`, `not_finite`, `out_of_range`.
+pub fn certify_acceptance_share<K: PartialOrd + Copy>(
+    keys: &[K],
+    good: &[bool],
+    alpha: f64,
+    delta: f64,
+) -> Defined<Option<AcceptanceShare<K>>> {
+    if keys.len() != good.len() {
+        return undefined(Reason::LengthMismatch);
+    }
+    if keys.iter().any(|k| k.partial_cmp(k).is_none()) {
+        return undefined(Reason::NotFinite);
+    }
+    let enough = needed_negatives(0, alpha, delta)?;
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|&i, &j| keys[j].partial_cmp(&keys[i]).unwrap_or(std::cmp::Ordering::Equal));
+    let (mut accepted, mut false_accepts, mut best) = (0u64, 0u64, None);
+    for group in order.chunk_by(|&i, &j| keys[i] == keys[j]) {
+        accepted += group.len() as u64;
+        false_accepts += group.iter().filter(|&&i| !good[i]).count() as u64;
+        if accepted < enough {
+            continue;
+        }
+        if binomial_cdf(false_accepts, accepted, alpha) > delta {
+            break;
+        }
+        best = Some(AcceptanceShare { threshold: keys[group[0]], false_accepts, accepted });
+    }
+    Ok(best)
+}
+
+/// A certified false-acceptance share.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AcceptanceShare<K = f64> {
+    /// Accept keys at or above.
+    pub threshold: K,
+    /// Labelled bad cases accepted.
+    pub false_accepts: u64,
+    /// Labelled cases accepted.
+    pub accepted: u64,
+}
+
+/// The largest threshold t among `candidates` such that rejecting keys below t rejects a
+/// truly good case with probability at most alpha, with confidence 1 - delta:
+/// `#{good < t} <= k*`. `None` when no candidate or too few good cases allow it. Between
+/// this and an accept threshold lies the part that needs a person.
+///
+/// # Errors
+/// As [`certify_threshold`].
+pub fn certify_rejection<K: PartialOrd + Copy>(
+    good: &[K],
+    candidates: &[K],
+    alpha: f64,
+    delta: f64,
+) -> Defined<Option<K>> {
+    if good.iter().chain(candidates).any(|k| k.partial_cmp(k).is_none()) {
+        return undefined(Reason::NotFinite);
+    }
+    let Some(allowed) = allowed_false_accepts(good.len() as u64, alpha, delta)? else {
+        return Ok(None);
+    };
+    Ok(candidates
+        .iter()
+        .filter(|t| good.iter().filter(|g| g < t).count() as u64 <= allowed)
+        .copied()
+        .reduce(|best, t| if t > best { t } else { best }))
 }
 
 /// The threshold of conformal risk control (Angelopoulos et al. 2022) for 0/1 losses: the
@@ -178,7 +253,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::bootstrap::stream;
+    use crate::stats::draw::stream;
     use rand::RngExt;
 
     #[test]
@@ -257,6 +332,57 @@ mod tests {
             let ceiling = delta + 3.0 * (delta * (1.0 - delta) / repeats as f64).sqrt();
             assert!(share <= ceiling, "n {n}: {share} above {ceiling}");
         }
+    }
+
+    #[test]
+    fn the_acceptance_share_stops_at_the_first_test_that_fails() {
+        // 60 good cases on top, then bad ones: certified down to the first few bad.
+        let keys: Vec<f64> = (0..200).map(|i| 1.0 - f64::from(i) / 200.0).collect();
+        let good: Vec<bool> = (0..200).map(|i| i < 60).collect();
+        let share = certify_acceptance_share(&keys, &good, 0.05, 0.05).unwrap().unwrap();
+        assert_eq!((share.accepted, share.false_accepts), (60, 0));
+        let few = certify_acceptance_share(&keys[..58], &good[..58], 0.05, 0.05).unwrap();
+        assert_eq!(few, None);
+        assert!(certify_acceptance_share(&keys, &good[1..], 0.05, 0.05).is_err());
+        assert!(certify_acceptance_share(&[f64::NAN], &[true], 0.05, 0.05).is_err());
+    }
+
+    #[test]
+    fn the_true_acceptance_share_exceeds_alpha_no_more_often_than_delta() {
+        // Keys uniform; a case of key u is bad with probability 0.3 (1 - u), so the share
+        // above t is 0.15 (1 - t).
+        let (alpha, delta, repeats) = (0.05, 0.1, 2000u64);
+        let mut violations = 0u32;
+        for i in 0..repeats {
+            let mut rng = stream(55, i);
+            let keys: Vec<f64> = (0..300).map(|_| rng.random()).collect();
+            let good: Vec<bool> =
+                keys.iter().map(|u| rng.random::<f64>() >= 0.3 * (1.0 - u)).collect();
+            if let Some(share) = certify_acceptance_share(&keys, &good, alpha, delta).unwrap() {
+                violations += u32::from(0.15 * (1.0 - share.threshold) > alpha);
+            }
+        }
+        let share = f64::from(violations) / repeats as f64;
+        assert!(share <= delta + 3.0 * (delta * (1.0 - delta) / repeats as f64).sqrt(), "{share}");
+    }
+
+    #[test]
+    fn rejection_mirrors_acceptance() {
+        let good: Vec<f64> = (0..100).map(|i| f64::from(i) / 100.0).collect();
+        let accept = certify_threshold(
+            &good.iter().map(|g| -g).collect::<Vec<f64>>(),
+            &good.iter().map(|g| -g).collect::<Vec<f64>>(),
+            0.05,
+            0.1,
+        )
+        .unwrap();
+        let allowed = allowed_false_accepts(100, 0.05, 0.1).unwrap().unwrap();
+        let reject = certify_rejection(&good, &good, 0.05, 0.1).unwrap().unwrap();
+        assert_eq!(good.iter().filter(|g| **g < reject).count() as u64, allowed);
+        assert!(
+            matches!(accept, Threshold::Certified { false_accepts, .. } if false_accepts == allowed)
+        );
+        assert_eq!(certify_rejection(&good[..10], &good, 0.05, 0.1), Ok(None));
     }
 
     proptest! {

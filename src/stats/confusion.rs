@@ -50,28 +50,28 @@ impl Confusion {
     /// Truly good cases.
     #[must_use]
     pub fn positives(&self) -> u64 {
-        self.true_positive + self.false_negative
+        self.true_positive.saturating_add(self.false_negative)
     }
 
     /// Truly bad cases.
     #[must_use]
     pub fn negatives(&self) -> u64 {
-        self.false_positive + self.true_negative
+        self.false_positive.saturating_add(self.true_negative)
     }
 
     /// Accepted cases.
     #[must_use]
     pub fn accepted(&self) -> u64 {
-        self.true_positive + self.false_positive
+        self.true_positive.saturating_add(self.false_positive)
     }
 
     /// All cases.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.positives() + self.negatives()
+        self.positives().saturating_add(self.negatives())
     }
 
-    /// TPR = TP / (TP + FN), sensitivity; in [0,1].
+    /// TPR = TP / (TP + FN), sensitivity; in \[0,1\].
     ///
     /// # Errors
     /// `no_positives`.
@@ -79,7 +79,7 @@ impl Confusion {
         share(self.true_positive, self.positives(), Reason::NoPositives)
     }
 
-    /// TNR = TN / (TN + FP), specificity; in [0,1].
+    /// TNR = TN / (TN + FP), specificity; in \[0,1\].
     ///
     /// # Errors
     /// `no_negatives`.
@@ -125,7 +125,7 @@ impl Confusion {
     /// # Errors
     /// `no_predicted_negatives`.
     pub fn negative_predictive_value(&self) -> Defined {
-        let rejected = self.true_negative + self.false_negative;
+        let rejected = self.true_negative.saturating_add(self.false_negative);
         share(self.true_negative, rejected, Reason::NoPredictedNegatives)
     }
 
@@ -134,7 +134,7 @@ impl Confusion {
     /// # Errors
     /// `no_data`.
     pub fn accuracy(&self) -> Defined {
-        share(self.true_positive + self.true_negative, self.n(), Reason::NoData)
+        share(self.true_positive.saturating_add(self.true_negative), self.n(), Reason::NoData)
     }
 
     /// (TPR + TNR) / 2; 1/2 for a constant judge.
@@ -145,7 +145,7 @@ impl Confusion {
         Ok(f64::midpoint(self.true_positive_rate()?, self.true_negative_rate()?))
     }
 
-    /// J = TPR + TNR - 1 (Youden 1950), in [-1,1].
+    /// J = TPR + TNR - 1 (Youden 1950), in \[-1,1\].
     ///
     /// # Errors
     /// `no_positives`, `no_negatives`.
@@ -158,11 +158,12 @@ impl Confusion {
     /// # Errors
     /// `no_positives` when there is neither a positive nor an accepted case.
     pub fn f1(&self) -> Defined {
-        let doubled = 2 * self.true_positive;
-        share(doubled, doubled + self.false_positive + self.false_negative, Reason::NoPositives)
+        let doubled = self.true_positive.saturating_mul(2);
+        let whole = doubled.saturating_add(self.false_positive).saturating_add(self.false_negative);
+        share(doubled, whole, Reason::NoPositives)
     }
 
-    /// Matthews correlation (1975) = phi of the table, in [-1,1].
+    /// Matthews correlation (1975) = phi of the table, in \[-1,1\].
     ///
     /// # Errors
     /// `no_data`, or `constant_input` when a margin is empty.

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::agreement::fleiss_kappa;
 use super::paired::sign_test;
-use super::undefined::{Defined, Reason, require_finite, serialize_defined, undefined};
+use super::undefined::{
+    Defined, Reason, require_finite, require_usable, serialize_defined, undefined,
+};
 
 /// Test-retest agreement over repeats of each item.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -37,9 +39,7 @@ pub fn self_consistency(items: &[Vec<f64>]) -> Defined<SelfConsistency> {
     if items.is_empty() {
         return undefined(Reason::NoData);
     }
-    if items.iter().flatten().any(|v| !v.is_finite()) {
-        return undefined(Reason::NotFinite);
-    }
+    require_usable(items.iter().flatten())?;
     let repeated: Vec<&Vec<f64>> = items.iter().filter(|r| r.len() >= 2).collect();
     if repeated.is_empty() {
         return undefined(Reason::TooFewRaters);

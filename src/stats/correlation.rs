@@ -20,7 +20,7 @@ fn require_varying(x: &[f64], y: &[f64]) -> Defined<()> {
     if is_constant(x) || is_constant(y) { undefined(Reason::ConstantInput) } else { Ok(()) }
 }
 
-/// Pearson's r = Sxy / sqrt(Sxx Syy), in [-1,1].
+/// Pearson's r = Sxy / sqrt(Sxx Syy), in \[-1,1\].
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`, `too_few_values`, `constant_input`.
@@ -141,7 +141,7 @@ fn count_inversions(values: &mut [f64], buffer: &mut [f64]) -> u64 {
     inversions
 }
 
-/// Kendall's tau-b = (C - D) / sqrt((P - Tx)(P - Ty)) (1945), in [-1,1].
+/// Kendall's tau-b = (C - D) / sqrt((P - Tx)(P - Ty)) (1945), in \[-1,1\].
 ///
 /// # Errors
 /// As [`pearson`].
@@ -222,7 +222,7 @@ fn kendall_exact(n: usize, extreme: u64, pairs: u64) -> f64 {
     (2.0 * probability.iter().sum::<f64>()).min(1.0)
 }
 
-/// Somers' D of y given x = (C - D) / (P - Tx) (1962), in [-1,1].
+/// Somers' D of y given x = (C - D) / (P - Tx) (1962), in \[-1,1\].
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`; `constant_input` when x is constant.
@@ -236,7 +236,7 @@ pub fn somers_d(x: &[f64], y: &[f64]) -> Defined {
 }
 
 /// Lin's concordance = 2 Sxy / (Sxx + Syy + n (mx - my)^2) with variances over n (1989),
-/// in [-1,1]. Falls below Pearson's r when the scales differ.
+/// in \[-1,1\]. Falls below Pearson's r when the scales differ.
 ///
 /// # Errors
 /// As [`pearson`].

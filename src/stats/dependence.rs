@@ -13,7 +13,7 @@ use super::undefined::{
     Defined, Reason, require_finite, require_open_unit, require_unit, undefined,
 };
 
-/// phi of two judges' error indicators = Pearson's r of 0/1 series, in [-1,1].
+/// phi of two judges' error indicators = Pearson's r of 0/1 series, in \[-1,1\].
 ///
 /// # Errors
 /// `length_mismatch`, `too_few_values`, `constant_input` when a judge is always right or
@@ -38,7 +38,7 @@ pub fn phi_matrix(errors: &[Vec<bool>]) -> Vec<Vec<Defined>> {
 /// Effective number of equally correlated judges, `m / (1 + (m-1) rho)` (Kish 1965).
 ///
 /// # Errors
-/// `no_data` for m = 0, `out_of_range` for rho outside [-1,1], `zero_denominator`.
+/// `no_data` for m = 0, `out_of_range` for rho outside \[-1,1\], `zero_denominator`.
 pub fn effective_judges(m: u64, correlation: f64) -> Defined {
     require_finite(&[correlation])?;
     if m == 0 {

@@ -83,7 +83,7 @@ pub fn jeffreys(k: u64, n: u64, level: f64) -> Defined<Estimate> {
     Ok(estimate(kf, nf, lower, upper, level, Method::Jeffreys))
 }
 
-/// Agresti and Coull (1998): Wald around `(k + z^2/2)/(n + z^2)`, cut to [0,1].
+/// Agresti and Coull (1998): Wald around `(k + z^2/2)/(n + z^2)`, cut to \[0,1\].
 ///
 /// # Errors
 /// As [`wilson`].

@@ -80,10 +80,10 @@ fn largest_change(design: &[Vec<f64>], step: &[f64]) -> f64 {
 }
 
 /// Maximum likelihood; `design` rows include the intercept column, `y` may be soft targets
-/// in [0,1]. Newton with step halving; the result does not depend on the columns' scale.
+/// in \[0,1\]. Newton with step halving; the result does not depend on the columns' scale.
 ///
 /// # Errors
-/// `no_data`, `length_mismatch`, `not_finite`, `out_of_range` for targets outside [0,1],
+/// `no_data`, `length_mismatch`, `not_finite`, `out_of_range` for targets outside \[0,1\],
 /// `singular_matrix`, `perfect_separation`, `no_convergence`.
 pub fn logistic(design: &[Vec<f64>], y: &[f64]) -> Defined<LogisticFit> {
     let k = check(design, y)?;

@@ -25,7 +25,7 @@ pub fn false_accept_independent(rate: f64, checks: u32) -> Defined {
 /// independence, rho = 1 gives f.
 ///
 /// # Errors
-/// `out_of_range` for f or rho outside [0,1], `not_finite`.
+/// `out_of_range` for f or rho outside \[0,1\], `not_finite`.
 pub fn false_accept_correlated(rate: f64, correlation: f64, checks: u32) -> Defined {
     require_unit(&[rate, correlation])?;
     if checks == 0 || rate == 0.0 {
@@ -316,9 +316,9 @@ mod tests {
     /// largest score, estimated on a large independent sample.
     #[test]
     fn the_trajectory_rule_keeps_its_promise_for_any_number_of_checks() {
-        use crate::stats::bootstrap::stream;
         use crate::stats::certificate::{Threshold, certify_threshold};
         use crate::stats::distribution::normal_quantile;
+        use crate::stats::draw::stream;
         use rand::RngExt;
 
         let (alpha, delta, n, repeats, truth) = (0.1, 0.1, 60usize, 400u64, 8000usize);

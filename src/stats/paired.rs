@@ -13,7 +13,8 @@ use super::undefined::{Defined, Reason, require_finite, undefined};
 pub struct McNemar {
     /// Exact binomial p-value.
     pub exact_p: f64,
-    /// Mid-p (Fagerland et al. 2013): exact minus the probability of the observed split.
+    /// Mid-p (Fagerland et al. 2013): exact minus half the probability of the outcomes as
+    /// extreme as the observed one.
     pub mid_p: f64,
     /// Chi-squared with continuity correction, `(|b-c|-1)^2/(b+c)`; 0 without discordance.
     pub chi_squared: f64,
@@ -30,9 +31,10 @@ pub fn mcnemar(first_only: u64, second_only: u64) -> McNemar {
     }
     let smaller = first_only.min(second_only);
     let exact_p = sign_two_sided(smaller, n);
-    // An even split has nothing more extreme on its side; its mid-p is 1 less its own mass.
-    let doubled = 2.0 * super::distribution::binomial_cdf(smaller, n, 0.5);
-    let mid_p = (doubled - binomial_pmf(smaller, n, 0.5)).min(1.0);
+    // Half the probability of the outcomes exactly as extreme: of one for an even split, of
+    // both mirrored ones else.
+    let mass = binomial_pmf(smaller, n, 0.5);
+    let mid_p = if 2 * smaller == n { 1.0 - mass / 2.0 } else { exact_p - mass };
     let gap = (first_only.abs_diff(second_only) as f64 - 1.0).abs();
     let chi_squared = gap * gap / n as f64;
     McNemar { exact_p, mid_p, chi_squared, chi_squared_p: chi_squared_sf(chi_squared, 1.0) }
@@ -179,6 +181,16 @@ mod tests {
         assert_eq!(sign_test(4, 4), 1.0);
         let q = cochran_q(&[vec![true, true], vec![false, false]]).unwrap();
         assert_eq!((q.statistic, q.p), (0.0, 1.0));
+    }
+
+    #[test]
+    fn mid_p_is_uniform_on_average_under_the_null() {
+        // Its mean under the null is 1/2, whatever the number of discordant pairs.
+        for n in [1u64, 2, 7, 20] {
+            let mean: f64 =
+                (0..=n).map(|k| binomial_pmf(k, n, 0.5) * mcnemar(k, n - k).mid_p).sum();
+            assert!((mean - 0.5).abs() < 1e-12, "{n}: {mean}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! confidence bounds.
 //!
 //! For 0/1 losses the exact binomial is the tightest; the others serve graded losses in
-//! [0,1]. Error counts are integers and are never rebuilt from ratios.
+//! \[0,1\]. Error counts are integers and are never rebuilt from ratios.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub fn hoeffding_kl_p(errors: u64, n: u64, alpha: f64) -> Defined {
     hoeffding_kl_p_of_mean(errors as f64 / n as f64, n, alpha)
 }
 
-/// As [`hoeffding_kl_p`] for the mean of `n` losses in [0,1].
+/// As [`hoeffding_kl_p`] for the mean of `n` losses in \[0,1\].
 ///
 /// # Errors
 /// As [`exact_p`].
@@ -191,7 +191,7 @@ pub fn fixed_sequence(
 /// cut at 0.
 ///
 /// # Errors
-/// `out_of_range` for rates outside [0,1] or a share of 1.
+/// `out_of_range` for rates outside \[0,1\] or a share of 1.
 pub fn rate_under_label_noise(observed: f64, true_positive_rate: f64, mislabelled: f64) -> Defined {
     require_unit(&[observed, true_positive_rate, mislabelled])?;
     if mislabelled >= 1.0 {
@@ -205,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::bootstrap::{binomial, stream};
+    use crate::stats::draw::{binomial, stream};
 
     #[test]
     fn the_count_is_never_rebuilt_from_the_ratio() {

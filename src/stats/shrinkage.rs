@@ -117,7 +117,7 @@ pub struct BetaBinomialShrinkage {
     pub mean: f64,
     /// `k / n` of each group.
     pub raw: Vec<f64>,
-    /// Intraclass correlation by moments (Kleinman 1973), in [0,1].
+    /// Intraclass correlation by moments (Kleinman 1973), in \[0,1\].
     pub correlation: f64,
     /// `(k + M mu) / (n + M)` with `M = (1 - rho) / rho`; the pooled rate when rho = 0.
     pub shrunk: Vec<f64>,

@@ -27,9 +27,10 @@ pub(crate) fn sum_of_products(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - mx) * (b - my)).sum()
 }
 
-/// Whether all values are the same (a constant judge).
+/// Whether all values are the same (a constant judge), or so close that the squares of
+/// their deviations vanish.
 pub(crate) fn is_constant(values: &[f64]) -> bool {
-    values.windows(2).all(|w| w[0] == w[1])
+    values.windows(2).all(|w| w[0] == w[1]) || sum_of_squares(values) == 0.0
 }
 
 /// Unbiased sample variance, divisor n - 1.
@@ -66,7 +67,7 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
 }
 
 /// Quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan
-/// 1996) of values already sorted; `p` in [0,1].
+/// 1996) of values already sorted; `p` in \[0,1\].
 ///
 /// # Errors
 /// `no_data`, `out_of_range`.

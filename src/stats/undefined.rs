@@ -175,12 +175,25 @@ pub fn deserialize_defined<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     serde_json::from_value(value).map(Ok).map_err(D::Error::custom)
 }
 
-/// Refuses empty input and NaN or infinities.
-pub(crate) fn require_finite(values: &[f64]) -> Defined<()> {
-    if values.is_empty() {
-        return undefined(Reason::NoData);
+/// Largest magnitude taken in: the squares of larger numbers, and sums of them, overflow.
+pub(crate) const LARGEST: f64 = 1e100;
+
+/// Refuses NaN, infinities and magnitudes beyond [`LARGEST`].
+pub(crate) fn require_usable<'a>(values: impl IntoIterator<Item = &'a f64>) -> Defined<()> {
+    for value in values {
+        if !value.is_finite() {
+            return undefined(Reason::NotFinite);
+        }
+        if value.abs() > LARGEST {
+            return undefined(Reason::OutOfRange);
+        }
     }
-    if values.iter().all(|v| v.is_finite()) { Ok(()) } else { undefined(Reason::NotFinite) }
+    Ok(())
+}
+
+/// As [`require_usable`], and refuses empty input.
+pub(crate) fn require_finite(values: &[f64]) -> Defined<()> {
+    if values.is_empty() { undefined(Reason::NoData) } else { require_usable(values) }
 }
 
 /// As [`require_finite`] for two series of one length.
@@ -192,7 +205,7 @@ pub(crate) fn require_pairs(x: &[f64], y: &[f64]) -> Defined<()> {
     require_finite(y)
 }
 
-/// Refuses values outside [0,1].
+/// Refuses values outside \[0,1\].
 pub(crate) fn require_unit(values: &[f64]) -> Defined<()> {
     require_finite(values)?;
     if values.iter().all(|v| (0.0..=1.0).contains(v)) {

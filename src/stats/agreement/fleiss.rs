@@ -10,7 +10,7 @@ pub struct FleissKappa {
     /// kappa = (P_bar - P_e) / (1 - P_e); undefined when one category holds everything.
     #[serde(serialize_with = "serialize_defined")]
     pub kappa: Defined,
-    /// Mean share of agreeing pairs of raters on an item, in [0,1].
+    /// Mean share of agreeing pairs of raters on an item, in \[0,1\].
     pub observed: f64,
     /// Chance agreement, the sum of squared category shares.
     pub expected: f64,

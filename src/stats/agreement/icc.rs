@@ -132,10 +132,19 @@ pub fn icc(table: &IccTable, level: f64) -> Defined<IntraclassCorrelation> {
         let v = top / bottom;
         let (fl, fu) = (f_quantile(upper_tail, df1, v), f_quantile(upper_tail, v, df1));
         let base = k * raters + (k * n - k - n) * error;
-        (
-            n * (targets - fl * error) / (fl * base + n * targets),
-            n * (fu * targets - error) / (base + n * fu * targets),
-        )
+        // With almost no degrees of freedom left the quantiles are infinite; these are the
+        // limits of the quotients.
+        let low = if fl.is_finite() {
+            n * (targets - fl * error) / (fl * base + n * targets)
+        } else {
+            -n * error / base
+        };
+        let high = if fu.is_finite() {
+            n * (fu * targets - error) / (base + n * fu * targets)
+        } else {
+            1.0
+        };
+        (low, high)
     } else {
         // Without residual the only disagreement is the raters' shift.
         let v = k - 1.0;

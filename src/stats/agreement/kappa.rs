@@ -22,7 +22,7 @@ pub enum Weighting {
 }
 
 impl Weighting {
-    /// Disagreement in [0,1] between category positions `i` and `j` of `k` categories.
+    /// Disagreement in \[0,1\] between category positions `i` and `j` of `k` categories.
     #[must_use]
     pub fn disagreement(self, i: usize, j: usize, k: usize) -> f64 {
         if i == j {
@@ -114,7 +114,7 @@ impl CategoryTable {
         }
     }
 
-    /// Share of equal pairs, in [0,1].
+    /// Share of equal pairs, in \[0,1\].
     ///
     /// # Errors
     /// `no_data`.

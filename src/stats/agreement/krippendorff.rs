@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats::Estimate;
 use crate::stats::bootstrap::{Resampling, percentile_estimate, weighted_replicates};
-use crate::stats::undefined::{Defined, Reason, undefined};
-use crate::stats::{Estimate, Method};
+use crate::stats::undefined::{Defined, Reason, require_usable, undefined};
 
 /// Level of measurement: what makes two values differ, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +33,7 @@ struct Coded {
 }
 
 fn code(units: &[Vec<f64>], level: Level) -> Defined<Coded> {
-    if units.iter().flatten().any(|v| !v.is_finite()) {
-        return undefined(Reason::NotFinite);
-    }
+    require_usable(units.iter().flatten())?;
     if level == Level::Ratio && units.iter().flatten().any(|&v| v < 0.0) {
         return undefined(Reason::OutOfRange);
     }
@@ -125,6 +123,10 @@ impl Coded {
                 sum
             }
         };
+        if expected == 0.0 {
+            // Values so close that their squared distances vanish.
+            return undefined(Reason::SingleValue);
+        }
         Ok(1.0 - (total - 1.0) * observed / expected)
     }
 }
@@ -156,7 +158,6 @@ pub fn krippendorff_bootstrap(
     let replicates =
         weighted_replicates(n, resampling, |w| coded.alpha(|u| f64::from(w[u]), level));
     percentile_estimate(point, replicates, n, resampling.level)
-        .map(|e| Estimate { method: Method::BootstrapPercentile, ..e })
 }
 
 #[cfg(test)]

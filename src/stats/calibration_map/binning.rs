@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::undefined::{Defined, Reason, require_pairs, require_unit, undefined};
 
-/// The bin of `p` in [0,1] among `bins` of equal width: `[i/B, (i+1)/B)`, the last closed.
+/// The bin of `p` in \[0,1\] among `bins` of equal width: `[i/B, (i+1)/B)`, the last closed.
 /// Decided by comparing with the edges `i/B` themselves, so that a score equal to an edge
 /// never falls below it through the rounding of `p * B`.
 pub(crate) fn equal_width_bin(p: f64, bins: usize) -> usize {
@@ -18,7 +18,7 @@ pub(crate) fn equal_width_bin(p: f64, bins: usize) -> usize {
     bin
 }
 
-/// A step map over equal-width bins of [0,1].
+/// A step map over equal-width bins of \[0,1\].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HistogramBinning {
     /// Mean label of each bin; `None` where no case fell.
@@ -31,7 +31,7 @@ impl HistogramBinning {
     /// Bin means (Zadrozny and Elkan 2001).
     ///
     /// # Errors
-    /// `length_mismatch`, `no_data`, `not_finite`; `out_of_range` for scores outside [0,1]
+    /// `length_mismatch`, `no_data`, `not_finite`; `out_of_range` for scores outside \[0,1\]
     /// or no bins.
     pub fn fit(score: &[f64], label: &[f64], bins: usize) -> Defined<Self> {
         require_pairs(score, label)?;

@@ -95,7 +95,7 @@ pub struct VennAbers {
 /// once with label 0 and once with label 1.
 ///
 /// # Errors
-/// As [`IsotonicMap::fit`]; `out_of_range` for labels outside [0,1].
+/// As [`IsotonicMap::fit`]; `out_of_range` for labels outside \[0,1\].
 pub fn venn_abers(score: &[f64], label: &[f64], at: f64) -> Defined<VennAbers> {
     require_pairs(score, label)?;
     crate::stats::undefined::require_unit(label)?;

@@ -98,7 +98,7 @@ pub struct BetaMap {
 }
 
 impl BetaMap {
-    /// The calibrated probability of `p` in [0,1].
+    /// The calibrated probability of `p` in \[0,1\].
     #[must_use]
     pub fn apply(self, p: f64) -> f64 {
         // 0 * inf must count as 0: an unused feature has no say at the ends either.

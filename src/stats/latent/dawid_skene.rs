@@ -170,8 +170,8 @@ pub struct DawidSkene {
     pub class_prior: Vec<f64>,
     /// P(truth = c | labels), item by item.
     pub posterior: Vec<f64>,
-    /// `confusion[(j K + c) K + k]` = P(rater j says k | truth c); rows of classes that
-    /// carry no weight are NaN-free zeros.
+    /// `confusion[(j K + c) K + k]` = P(rater j says k | truth c); all zero in a row where
+    /// no label of the rater carries weight for the class.
     pub confusion: Vec<f64>,
     /// Log-likelihood after each iteration; never falls without smoothing.
     pub log_likelihood: Vec<f64>,
@@ -186,7 +186,7 @@ pub struct OneCoin {
     pub class_prior: Vec<f64>,
     /// P(truth = c | labels), item by item.
     pub posterior: Vec<f64>,
-    /// P(correct) of each rater; NaN-free: raters without labels get 1/K.
+    /// P(correct) of each rater; 1/K for a rater without labels.
     pub accuracy: Vec<f64>,
     /// Log-likelihood after each iteration.
     pub log_likelihood: Vec<f64>,
@@ -317,6 +317,8 @@ mod tests {
     const EXACT: Fit = Fit { smoothing: 0.0, tolerance: 1e-10, max_iterations: 5000 };
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn the_log_likelihood_never_falls(
             labels in prop::collection::vec(0usize..3, 12..120), raters in 2usize..5

@@ -17,7 +17,7 @@ pub struct TripletAccuracy {
 ///
 /// # Errors
 /// `zero_denominator` when a product is 0; `not_identified` when the products contradict
-/// independent judges (an a above 1); `out_of_range` outside [-1,1]; `not_finite`.
+/// independent judges (an a above 1); `out_of_range` outside \[-1,1\]; `not_finite`.
 pub fn triplet(e12: f64, e13: f64, e23: f64) -> Defined<TripletAccuracy> {
     require_finite(&[e12, e13, e23])?;
     if [e12, e13, e23].iter().any(|e| e.abs() > 1.0) {

@@ -9,7 +9,7 @@ pub mod rogan_gladen;
 
 pub use post_stratified::{Cell, PostStratified, post_stratified};
 pub use prediction_powered::{
-    Divisor, PredictionPowered, optimal_weight, ppi_plus_plus, ppi_with_weight,
+    Divisor, PredictionPowered, inverse_probability, optimal_weight, ppi_plus_plus, ppi_with_weight,
 };
 pub use rogan_gladen::{
     Allocation, JudgeCounts, RoganGladen, allocate_labels, judge_bootstrap, lee_interval,

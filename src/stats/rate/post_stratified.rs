@@ -42,22 +42,22 @@ pub fn post_stratified(cells: &[Cell], level: f64) -> Defined<PostStratified> {
     if cells.iter().any(|c| c.good > c.labelled || c.labelled > c.judged) {
         return undefined(Reason::BadCounts);
     }
-    let total: u64 = cells.iter().map(|c| c.judged).sum();
-    if total == 0 {
+    let total: f64 = cells.iter().map(|c| c.judged as f64).sum();
+    if total == 0.0 {
         return undefined(Reason::NoData);
     }
     let parts: Vec<(f64, f64, f64)> = cells
         .iter()
         .map(|c| {
             let size = c.labelled as f64 + 2.0;
-            ((c.judged as f64) / total as f64, (c.good as f64 + 1.0) / size, size)
+            (c.judged as f64 / total, (c.good as f64 + 1.0) / size, size)
         })
         .collect();
     let point: f64 = parts.iter().map(|(w, mu, _)| w * mu).sum();
     let within: f64 = parts.iter().map(|(w, mu, size)| w * w * mu * (1.0 - mu) / size).sum();
     let between: f64 = parts.iter().map(|(w, mu, _)| w * (mu - point).powi(2)).sum();
-    let variance = within + between / total as f64;
-    let n = cells.iter().map(|c| c.labelled).sum::<u64>() as usize;
+    let variance = within + between / total;
+    let n = cells.iter().map(|c| c.labelled as f64).sum::<f64>() as usize;
     let interval = Interval::around(point, normal_critical(level) * variance.sqrt(), level);
     Ok(PostStratified {
         estimate: Estimate { point, interval, n, method: Method::PostStratified },
@@ -68,7 +68,7 @@ pub fn post_stratified(cells: &[Cell], level: f64) -> Defined<PostStratified> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::{binomial, stream};
+    use crate::stats::draw::{binomial, stream};
 
     /// Labels `n` of `all` judged cases drawn at random, `repeats` times; the share of 95 %
     /// intervals that hold the true rate.

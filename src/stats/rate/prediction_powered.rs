@@ -17,7 +17,7 @@ use crate::stats::{Estimate, Interval, Method};
 pub struct PredictionPowered {
     /// The mean with a normal interval, not clipped.
     pub estimate: Estimate,
-    /// Weight of the judge, in [0,1].
+    /// Weight of the judge, in \[0,1\].
     pub weight: f64,
     /// Whether the labels disagree with the judge at least ten times in each direction;
     /// below that the interval is known to cover far less than it claims.
@@ -37,7 +37,7 @@ pub enum Divisor {
 /// `V = l^2 Var(f_unlabelled)/N + Var(y - l f)/n` (Angelopoulos et al. 2023).
 ///
 /// # Errors
-/// `length_mismatch`, `no_data`, `not_finite`, `out_of_range` for a weight outside [0,1];
+/// `length_mismatch`, `no_data`, `not_finite`, `out_of_range` for a weight outside \[0,1\];
 /// `too_few_values` below two labels or two unlabelled cases.
 pub fn ppi_with_weight(
     label: &[f64],
@@ -81,7 +81,7 @@ pub fn ppi_with_weight(
 }
 
 /// The weight that minimises the variance:
-/// `l* = Cov(y, f) / (Var(f) (1 + n/N))` cut to [0,1]; 0 for a constant judge.
+/// `l* = Cov(y, f) / (Var(f) (1 + n/N))` cut to \[0,1\]; 0 for a constant judge.
 ///
 /// # Errors
 /// `length_mismatch`, `no_data`, `not_finite`.
@@ -113,9 +113,95 @@ pub fn ppi_plus_plus(
     ppi_with_weight(label, judge_labelled, judge_unlabelled, weight, divisor, level)
 }
 
+/// A mean when labels were chosen with known, unequal probabilities (Horvitz and Thompson
+/// 1952 on the residuals): `mean_i [l f_i + xi_i / pi_i (y_i - l f_i)]`, normal interval
+/// from the sample variance of the terms. `labels[i]` is `None` where no label was drawn.
+///
+/// # Errors
+/// `length_mismatch`, `no_data`, `not_finite`, `too_few_values` below two cases or without
+/// a label; `out_of_range` for a probability outside (0,1\] or a weight outside \[0,1\].
+pub fn inverse_probability(
+    judge: &[f64],
+    labels: &[Option<f64>],
+    probability: &[f64],
+    weight: f64,
+    level: f64,
+) -> Defined<PredictionPowered> {
+    require_open_unit(level)?;
+    require_pairs(judge, probability)?;
+    if labels.len() != judge.len() {
+        return undefined(Reason::LengthMismatch);
+    }
+    let given: Vec<f64> = labels.iter().flatten().copied().collect();
+    if given.is_empty() || judge.len() < 2 {
+        return undefined(Reason::TooFewValues);
+    }
+    require_finite(&given)?;
+    let outside = |p: &f64| !(*p > 0.0 && *p <= 1.0);
+    if !(0.0..=1.0).contains(&weight) || probability.iter().any(outside) {
+        return undefined(Reason::OutOfRange);
+    }
+    let terms: Vec<f64> = judge
+        .iter()
+        .zip(labels)
+        .zip(probability)
+        .map(|((f, y), p)| weight * f + y.map_or(0.0, |y| (y - weight * f) / p))
+        .collect();
+    require_finite(&terms)?;
+    let n = terms.len() as f64;
+    let point = raw_mean(&terms);
+    let error = (sum_of_squares(&terms) / (n - 1.0) / n).sqrt();
+    let count = |side: fn(&f64, &f64) -> bool| {
+        judge.iter().zip(labels).filter(|(f, y)| y.is_some_and(|y| side(&y, f))).count()
+    };
+    Ok(PredictionPowered {
+        estimate: Estimate {
+            point,
+            interval: Interval::around(point, normal_critical(level) * error, level),
+            n: given.len(),
+            method: Method::PpiPlusPlus,
+        },
+        weight,
+        trusted: count(|y, f| y > f) >= 10 && count(|y, f| y < f) >= 10,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::draw::stream;
+    use rand::RngExt;
+
+    #[test]
+    fn unequal_label_probabilities_do_not_bias_the_mean() {
+        // Good cases are 70 %; labels are drawn four times as often where the judge fails.
+        let repeats = 600u64;
+        let (mut sum, mut held) = (0.0, 0u32);
+        for i in 0..repeats {
+            let mut rng = stream(31, i);
+            let (mut judge, mut labels, mut chance) = (Vec::new(), Vec::new(), Vec::new());
+            for _ in 0..600 {
+                let good = rng.random::<f64>() < 0.7;
+                let right = rng.random::<f64>() < 0.8;
+                let passed = good == right;
+                let p = if passed { 0.15 } else { 0.6 };
+                judge.push(f64::from(u8::from(passed)));
+                let drawn = rng.random::<f64>() < p;
+                labels.push(drawn.then(|| f64::from(u8::from(good))));
+                chance.push(p);
+            }
+            let r = inverse_probability(&judge, &labels, &chance, 0.6, 0.95).unwrap();
+            sum += r.estimate.point;
+            held += u32::from(r.estimate.interval.contains(0.7));
+        }
+        assert!((sum / repeats as f64 - 0.7).abs() < 0.006, "{}", sum / repeats as f64);
+        let coverage = f64::from(held) / repeats as f64;
+        assert!((coverage - 0.95).abs() < 0.03, "{coverage}");
+        let none = inverse_probability(&[1.0, 0.0], &[None, None], &[0.5, 0.5], 1.0, 0.95);
+        assert_eq!(none.unwrap_err().reason, Reason::TooFewValues);
+        let zero = inverse_probability(&[1.0, 0.0], &[None, Some(1.0)], &[0.0, 0.5], 1.0, 0.95);
+        assert_eq!(zero.unwrap_err().reason, Reason::OutOfRange);
+    }
 
     #[test]
     fn a_constant_judge_gets_no_weight() {

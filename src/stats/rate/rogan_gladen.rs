@@ -3,13 +3,14 @@
 //!
 //! All are undefined for a judge no better than a coin (sensitivity + specificity <= 1).
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::bootstrap::{Resampling, binomial, percentile_estimate, stream};
+use crate::stats::bootstrap::{Resampling, percentile_estimate};
 use crate::stats::distribution::normal_critical;
+use crate::stats::draw::{binomial, stream};
 use crate::stats::undefined::{Defined, Reason, require_open_unit, require_unit, undefined};
 use crate::stats::{Estimate, Interval, Method};
-use rayon::prelude::*;
 
 /// What is known of a judge: its verdicts on all cases and its rates on labelled ones.
 ///
@@ -80,9 +81,9 @@ fn youden(sensitivity: f64, specificity: f64) -> Defined {
 /// Rogan and Gladen's (1978) rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoganGladen {
-    /// `(p + q0 - 1) / J`; outside [0,1] when the rates contradict the verdicts.
+    /// `(p + q0 - 1) / J`; outside \[0,1\] when the rates contradict the verdicts.
     pub raw: f64,
-    /// `raw` cut to [0,1].
+    /// `raw` cut to \[0,1\].
     pub clipped: f64,
     /// Delta variance of `raw`.
     pub variance: f64,
@@ -114,7 +115,7 @@ pub fn rogan_gladen(judge: &JudgeCounts, level: f64) -> Defined<RoganGladen> {
 }
 
 /// The interval of Lee et al. (2025): adjusted proportions, a shift, and a normal margin,
-/// cut to [0,1]; `point` is the adjusted rate cut to [0,1].
+/// cut to \[0,1\]; `point` is the adjusted rate cut to \[0,1\].
 ///
 /// # Errors
 /// As [`rogan_gladen`], with J taken from the adjusted rates too.
@@ -152,7 +153,7 @@ pub struct Allocation {
 /// kept in `[m_p, m-m_p]`.
 ///
 /// # Errors
-/// `out_of_range` for a pass rate that is not inside (0,1) or rates outside [0,1];
+/// `out_of_range` for a pass rate that is not inside (0,1) or rates outside \[0,1\];
 /// `bad_counts` when twice the pilot exceeds the budget.
 pub fn allocate_labels(
     labels: u64,
@@ -176,7 +177,7 @@ pub fn allocate_labels(
 /// Rogan-Gladen with a percentile bootstrap of the labelled set alone, the pass rate held
 /// fixed: what the judgy package reports. It understates the uncertainty of a small
 /// unlabelled set, so it is offered for comparison only. Replicates with J <= 0 are left
-/// out. `point` and replicates are cut to [0,1].
+/// out. `point` and replicates are cut to \[0,1\].
 ///
 /// # Errors
 /// As [`rogan_gladen`]; `no_replicates`, `zero_variance`.
