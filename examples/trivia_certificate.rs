@@ -19,7 +19,7 @@ use venire::calibration::split::SplitPlan;
 use venire::calibration::table::{Orders, Table};
 use venire::calibration::{Options, certify};
 use venire::dataset::{LabelOptions, ReadOptions, Source};
-use venire::stats::bootstrap::stream;
+use venire::stats::draw::stream;
 
 type AnyError = Box<dyn std::error::Error>;
 

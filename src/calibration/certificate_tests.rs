@@ -1,7 +1,7 @@
 use rand::RngExt as _;
 
 use super::*;
-use crate::stats::bootstrap::stream;
+use crate::stats::draw::stream;
 
 const OPTIONS: CertificateOptions = CertificateOptions {
     mode: Mode::FalsePositiveRate,

@@ -7,8 +7,9 @@ use rand::RngExt as _;
 use rayon::prelude::*;
 
 use super::figure::{Figure, Measured};
-use crate::stats::bootstrap::{Resampling, acceleration, bca_estimate, stream};
+use crate::stats::bootstrap::{Resampling, acceleration, bca_estimate};
 use crate::stats::confusion::Confusion;
+use crate::stats::draw::stream;
 use crate::stats::interval::clopper_pearson;
 use crate::stats::summary::mid_ranks;
 use crate::stats::{Defined, Reason};
