@@ -241,6 +241,10 @@ impl Scale {
         if value < self.low || value > self.high {
             return Err(ScoreError::OutOfRange { value, scale: self.to_string() });
         }
+        if (self.low, self.high) == (0.0, 1.0) {
+            // Nothing to compute, so nothing to round: a score is read as it was written.
+            return Score::new(value);
+        }
         Score::from_arithmetic((value - self.low) / (self.high - self.low))
     }
 
@@ -336,6 +340,16 @@ mod tests {
         assert_eq!(Score::new(-0.0).unwrap().cmp(&Score::ZERO), std::cmp::Ordering::Equal);
         assert!(Score::share(1.0, 0.0).is_err());
         assert!(serde_json::from_str::<Score>("1.5").is_err());
+    }
+
+    #[test]
+    fn arithmetic_on_equal_scores_gives_that_score() {
+        let three = Score::from_arithmetic((0.7 + 0.7 + 0.7) / 3.0).unwrap();
+        assert_eq!(three.get(), 0.7);
+        assert_eq!(Score::new(0.9).unwrap().inverted().get(), 0.1);
+        let exact = 0.302_056_718_472_042;
+        assert_eq!(Scale::UNIT.score(exact).unwrap().get(), exact);
+        assert!(Score::from_arithmetic(f64::NAN).is_err());
     }
 
     #[test]

@@ -73,8 +73,8 @@ impl Outcome<'_> {
         printer.result(&self.cases(&first));
         if tally.cases as usize > first.len() {
             printer.result(&format!(
-                "… and {} more",
-                plural(tally.cases - first.len() as u64, "case", "cases")
+                "… and {}",
+                plural(tally.cases - first.len() as u64, "more case", "more cases")
             ));
         }
         printer.result("");
