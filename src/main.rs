@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Judging makes many small, short-lived values on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     venire::cli::main()
 }

@@ -251,11 +251,11 @@ async fn judge(
     writer.case(run, position, &case).await?;
     let context = CallContext { replies, ledger, ..CallContext::standalone(FOREVER) };
     let keeper = Keeper { panel: &panel, run, position, writer: &writer };
-    let ruling = panel.judge_with(&case, &context, known, &keeper).await;
+    let mut ruling = panel.judge_with(&case, &context, known, &keeper).await;
     if ruling.verdicts.iter().any(stopped) {
         return Ok(None);
     }
-    writer.ruling(run, position, &ruling).await?;
+    writer.ruling(run, position, &mut ruling).await?;
     Ok(Some(ruling))
 }
 

@@ -38,9 +38,13 @@ impl Replies {
 
 impl ReplyStore for Replies {
     fn lookup<'a>(&'a self, key: &'a ReplyKey) -> BoxFuture<'a, Option<ChatReply>> {
+        let key = self.key(key);
+        if !self.writer.may_hold(&key) {
+            return Box::pin(std::future::ready(None));
+        }
         let found = {
             let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-            database.reply(&self.key(key))
+            database.reply(&key)
         };
         // A reply that can't be read is asked for again; the new one replaces it.
         let reply = match found {

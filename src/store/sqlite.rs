@@ -117,6 +117,8 @@ impl Database {
         database.connection.pragma_update(None, "synchronous", "NORMAL")?;
         // In pages of 4 KiB: fewer copies of the same page into the file.
         database.connection.pragma_update(None, "wal_autocheckpoint", 8000)?;
+        // In KiB: keys of replies are spread over the whole table, so its pages are all warm.
+        database.connection.pragma_update(None, "cache_size", -16384)?;
         database.migrate(path)?;
         Ok(database)
     }
@@ -291,6 +293,18 @@ impl Database {
             .prepare_cached("SELECT body FROM replies WHERE key = ?1")?
             .query_row(params![key.as_slice()], |row| row.get(0))
             .optional()?)
+    }
+
+    /// Whether any reply is kept.
+    pub(super) fn has_replies(&self) -> Result<bool, StoreError> {
+        Ok(self
+            .connection
+            .query_row("SELECT EXISTS (SELECT 1 FROM replies)", [], |row| row.get(0))?)
+    }
+
+    /// A number that changes when another connection has written, and not when this one has.
+    pub(super) fn data_version(&self) -> Result<i64, StoreError> {
+        Ok(self.connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
     }
 
     /// How many replies are kept, and their bytes.

@@ -111,6 +111,25 @@ async fn a_reply_is_kept_and_found_and_a_scope_hides_it() {
 }
 
 #[tokio::test]
+async fn a_new_store_is_not_searched_until_it_may_hold_what_is_sought() {
+    let (_folder, store) = store();
+    let writer = store.writer().unwrap();
+    let (own, other) = ([1; 32], [2; 32]);
+    assert!(!writer.may_hold(&own));
+    writer.reply(own, "{}".into()).await.unwrap();
+    assert!(writer.may_hold(&own));
+    assert!(!writer.may_hold(&other));
+    // Another process begins after this one.
+    let elsewhere = Store::open(store.path()).unwrap().writer().unwrap();
+    assert!(elsewhere.may_hold(&other), "the store has replies of an earlier writer");
+    elsewhere.reply(other, "{}".into()).await.unwrap();
+    // This one learns of it with its own next batch.
+    writer.reply([3; 32], "{}".into()).await.unwrap();
+    writer.flush().await.unwrap();
+    assert!(writer.may_hold(&other));
+}
+
+#[tokio::test]
 async fn a_fault_of_the_disk_is_reported_and_nothing_is_written_after_it() {
     let (_folder, mut store) = store();
     let run = store.add_run(&record("r")).unwrap();

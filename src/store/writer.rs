@@ -5,8 +5,9 @@
 //! batch: the busier the run, the larger the batches. The thread ends when the last handle
 //! is dropped, after writing what it was sent.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -36,10 +37,45 @@ pub struct Writer {
     sender: mpsc::Sender<Request>,
     failure: Arc<OnceLock<StoreError>>,
     ended: Arc<AtomicBool>,
+    replies: Arc<KnownReplies>,
+}
+
+/// What is known of the replies in the store without looking there: a search costs a good
+/// part of what a judgement costs, and in a new store there is nothing to find.
+#[derive(Debug, Default)]
+struct KnownReplies {
+    /// Whether the store has replies that did not come through this writer.
+    others: AtomicBool,
+    /// The beginnings of the keys of those that did, while there are no others.
+    own: Mutex<HashSet<u64>>,
+}
+
+impl KnownReplies {
+    fn beginning(key: &[u8; 32]) -> u64 {
+        u64::from_le_bytes(std::array::from_fn(|i| key[i]))
+    }
+
+    fn own(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn may_hold(&self, key: &[u8; 32]) -> bool {
+        self.others.load(Ordering::Acquire) || self.own().contains(&Self::beginning(key))
+    }
+
+    fn add(&self, key: &[u8; 32]) {
+        if !self.others.load(Ordering::Acquire) {
+            self.own().insert(Self::beginning(key));
+        }
+    }
 }
 
 impl Writer {
     pub(super) fn start(mut database: Database) -> Result<Self, StoreError> {
+        let replies = Arc::new(KnownReplies::default());
+        let known = replies.clone();
+        let version = database.data_version()?;
+        known.others.store(database.has_replies()?, Ordering::Release);
         let (sender, mut receiver) = mpsc::channel::<Request>(QUEUE);
         let failure = Arc::new(OnceLock::new());
         let failed = failure.clone();
@@ -65,6 +101,11 @@ impl Writer {
                     None if rows.is_empty() => Ok(()),
                     None => database.write(&rows),
                 };
+                if !known.others.load(Ordering::Relaxed)
+                    && database.data_version().ok() != Some(version)
+                {
+                    known.others.store(true, Ordering::Release);
+                }
                 if let Err(error) = &outcome {
                     let _ = failed.set(error.clone());
                 }
@@ -80,7 +121,7 @@ impl Writer {
         std::thread::Builder::new().name("store-writer".into()).spawn(run).map_err(|error| {
             StoreError::Database { message: format!("failed to start the writer: {error}") }
         })?;
-        Ok(Self { sender, failure, ended })
+        Ok(Self { sender, failure, ended, replies })
     }
 
     /// The fault that ended writing, if there was one.
@@ -121,12 +162,20 @@ impl Writer {
         self.send(row).await
     }
 
-    /// Writes a ruling; its verdicts are rows of their own.
+    /// Writes a ruling. Its verdicts are rows of their own and do not stand in its body.
     ///
     /// # Errors
     /// When the writer has ended.
-    pub async fn ruling(&self, run: i64, position: u64, ruling: &Ruling) -> Result<(), StoreError> {
-        let body = text("ruling", &Ruling { verdicts: Vec::new(), ..ruling.clone() })?;
+    pub async fn ruling(
+        &self,
+        run: i64,
+        position: u64,
+        ruling: &mut Ruling,
+    ) -> Result<(), StoreError> {
+        let verdicts = std::mem::take(&mut ruling.verdicts);
+        let body = text("ruling", ruling);
+        ruling.verdicts = verdicts;
+        let body = body?;
         let (decision, score) =
             (ruling.decision.name(), ruling.score.map(crate::score::Score::get));
         self.send(Row::Ruling { run, position, decision, score, body }).await
@@ -137,7 +186,13 @@ impl Writer {
     /// # Errors
     /// When it could not be written.
     pub async fn reply(&self, key: [u8; 32], body: String) -> Result<(), StoreError> {
+        self.replies.add(&key);
         self.send_and_wait(Some(Row::Reply { key, body })).await
+    }
+
+    /// Whether the store may hold a reply under this key; if not, there is nothing to look for.
+    pub(super) fn may_hold(&self, key: &[u8; 32]) -> bool {
+        self.replies.may_hold(key)
     }
 
     /// Says how far a run has come.

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use minijinja::Value as TemplateValue;
+use minijinja::value::merge_maps;
 use serde_json::{Value, json};
 
 use super::example::Example;
-use super::prompt::{Codes, Templates, Values, case_values};
+use super::prompt::{Codes, Order, Templates, Values, case_values};
 use super::reply::{self, PARSER_VERSION};
 use super::shape::{Place, ReadFailure, Reading, Shape};
 use super::spec::{Format, LlmSpec, Logprobs, Mode, asked_levels};
@@ -70,7 +71,9 @@ pub struct Judging {
     examples: Vec<Example>,
     templates: Templates,
     /// What does not depend on the case.
-    fixed: Values,
+    fixed: TemplateValue,
+    /// Whether the template that shows the case is the judge's own.
+    own_template: bool,
     system: String,
     answer_token: String,
     answer_written: String,
@@ -92,7 +95,7 @@ impl Judging {
             let mut values = fixed.clone();
             values.insert("form", form.into());
             values.insert("reason_first", reasoning.into());
-            templates.render(name, &values).map_err(|error| in_template(&error))
+            templates.render(name, values.into()).map_err(|error| in_template(&error))
         };
         let system = render("system", "written")?;
         let answer_token = if token_form { render("answer", "token")? } else { String::new() };
@@ -128,7 +131,8 @@ impl Judging {
             reasoning,
             examples,
             templates,
-            fixed,
+            fixed: fixed.into(),
+            own_template: template.is_some(),
             system,
             answer_token,
             answer_written,
@@ -151,7 +155,7 @@ impl Judging {
             reply::read_text(&text, &self.shape)
                 .map_err(|failure| BuildError::invalid(at("answer"), failure.message))?;
             self.templates
-                .render("task", &self.values(&example.case(), &Codes::probe(), false))
+                .render("task", self.values(&example.case(), &Codes::probe(), false))
                 .map_err(|error| {
                     BuildError::invalid(format!("examples[{i}]"), error.to_string())
                 })?;
@@ -269,7 +273,7 @@ impl Judging {
         let codes = Codes::new(case, self.fingerprint.as_str(), &extra);
         let answer = self.answer_form(form);
         let user = |case: &Case| {
-            let task = self.templates.render("task", &self.values(case, &codes, swapped))?;
+            let task = self.templates.render("task", self.values(case, &codes, swapped))?;
             Ok::<_, minijinja::Error>(Message {
                 role: Role::User,
                 content: format!("{task}\n\n{answer}"),
@@ -287,10 +291,11 @@ impl Judging {
         Ok(messages)
     }
 
-    fn values(&self, case: &Case, codes: &Codes, swapped: bool) -> Values {
-        let mut values = self.fixed.clone();
-        values.extend(case_values(case, codes, swapped));
-        values
+    fn values(&self, case: &Case, codes: &Codes, swapped: bool) -> TemplateValue {
+        let side_by_side = self.own_template || self.spec.mode == Mode::Pairwise;
+        let order = if side_by_side { Order::both(swapped) } else { Order::Alone };
+        let case = TemplateValue::from(case_values(case, codes, order));
+        merge_maps([case, self.fixed.clone()])
     }
 
     fn answer_form(&self, form: Form) -> &str {
@@ -435,7 +440,7 @@ impl Judging {
             ("problem", TemplateValue::from(problem)),
             ("answer", TemplateValue::from(self.answer_written.as_str())),
         ]);
-        let retry = self.templates.render("retry", &values).ok()?;
+        let retry = self.templates.render("retry", values.into()).ok()?;
         let said = reply.text.trim();
         let mut messages = prompt.request.messages.clone();
         messages.push(Message {

@@ -108,8 +108,8 @@ impl Templates {
     }
 
     /// Renders one of `system`, `task`, `answer`, `retry`.
-    pub(super) fn render(&self, name: &str, values: &Values) -> Result<String, Error> {
-        let text = self.environment.get_template(name)?.render(Value::from(values.clone()))?;
+    pub(super) fn render(&self, name: &str, values: Value) -> Result<String, Error> {
+        let text = self.environment.get_template(name)?.render(values)?;
         Ok(text.trim().to_owned())
     }
 
@@ -151,9 +151,9 @@ impl Templates {
             ..Case::default()
         };
         let mut values = fixed.clone();
-        values.extend(case_values(&probe, &Codes::probe(), false));
+        values.extend(case_values(&probe, &Codes::probe(), Order::both(false)));
         values.insert("metadata", Value::from_object(AnyKey));
-        let text = self.render("task", &values)?;
+        let text = self.render("task", values.into())?;
         match shown.iter().find(|name| !text.contains(&probe_of(name))) {
             Some(name) => Err(TemplateError::NeverShown(name)),
             None => Ok(()),
@@ -208,14 +208,19 @@ impl Codes {
 
     /// The codes for a case as one judge sees it; `extra` are texts that the judge puts beside
     /// the case's own.
-    pub(super) fn new(case: &Case, fingerprint: &str, extra: &[&str]) -> Self {
-        let present = |texts: &[&Option<String>]| -> Vec<String> {
-            texts.iter().filter_map(|text| (*text).clone()).collect()
-        };
-        let material = present(&[&case.input, &case.expected, &case.context]);
-        let mut every = present(&[&case.output, &case.baseline]);
-        every.extend(material.iter().cloned());
-        every.extend(extra.iter().map(|text| (*text).to_owned()));
+    pub(super) fn new<'a>(case: &'a Case, fingerprint: &str, extra: &[&'a str]) -> Self {
+        let material: Vec<&str> = [&case.input, &case.expected, &case.context]
+            .into_iter()
+            .flatten()
+            .map(|s| s.as_str())
+            .collect();
+        let every: Vec<&str> = [&case.output, &case.baseline]
+            .into_iter()
+            .flatten()
+            .map(|s| s.as_str())
+            .chain(material.iter().copied())
+            .chain(extra.iter().copied())
+            .collect();
         Self {
             material: unused("material", fingerprint, &material, &every),
             output: unused("output", fingerprint, &every, &every),
@@ -224,7 +229,7 @@ impl Codes {
 }
 
 /// A code by hash of `texts` that stands in none of `every`.
-fn unused(purpose: &str, fingerprint: &str, texts: &[String], every: &[String]) -> String {
+fn unused(purpose: &str, fingerprint: &str, texts: &[&str], every: &[&str]) -> String {
     let mut round = 0_u32;
     loop {
         let mut hasher = blake3::Hasher::new();
@@ -241,16 +246,36 @@ fn unused(purpose: &str, fingerprint: &str, texts: &[String], every: &[String]) 
     }
 }
 
-/// The values that a case gives. With `swapped` the baseline is shown first in pairwise mode.
-pub(super) fn case_values(case: &Case, codes: &Codes, swapped: bool) -> Values {
+/// Which outputs are shown side by side, as `a` and `b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// None: a built-in template shows one output alone.
+    Alone,
+    /// The output first.
+    OutputFirst,
+    /// The baseline first.
+    BaselineFirst,
+}
+
+impl Order {
+    pub(super) fn both(swapped: bool) -> Self {
+        if swapped { Self::BaselineFirst } else { Self::OutputFirst }
+    }
+}
+
+/// The values that a case gives.
+pub(super) fn case_values(case: &Case, codes: &Codes, order: Order) -> Values {
     let wrapped = |label: &str, code: &str, text: &Option<String>| match text {
         Some(text) => {
             Value::from(format!("<<<{label} {code}>>>\n{text}\n<<<END {label} {code}>>>"))
         }
         None => Value::from(()),
     };
-    let (first, second) =
-        if swapped { (&case.baseline, &case.output) } else { (&case.output, &case.baseline) };
+    let (first, second) = match order {
+        Order::Alone => (&None, &None),
+        Order::OutputFirst => (&case.output, &case.baseline),
+        Order::BaselineFirst => (&case.baseline, &case.output),
+    };
     let (material, output) = (codes.material.as_str(), codes.output.as_str());
     BTreeMap::from([
         ("input", wrapped("INPUT", material, &case.input)),
@@ -260,10 +285,14 @@ pub(super) fn case_values(case: &Case, codes: &Codes, swapped: bool) -> Values {
         ("baseline", wrapped("BASELINE", output, &case.baseline)),
         ("a", wrapped("OUTPUT A", output, first)),
         ("b", wrapped("OUTPUT B", output, second)),
-        ("metadata", json(&serde_json::Value::Object(case.metadata.clone()))),
+        ("metadata", json_object(&case.metadata)),
         ("code", Value::from(output)),
         ("material_code", Value::from(material)),
     ])
+}
+
+fn json_object(map: &serde_json::Map<String, serde_json::Value>) -> Value {
+    Value::from(map.iter().map(|(k, v)| (k.clone(), json(v))).collect::<BTreeMap<_, _>>())
 }
 
 /// A JSON value as a template value.
@@ -278,8 +307,6 @@ fn json(value: &serde_json::Value) -> Value {
             .unwrap_or_else(|| Value::from(n.to_string())),
         serde_json::Value::String(s) => Value::from(s.as_str()),
         serde_json::Value::Array(items) => items.iter().map(json).collect(),
-        serde_json::Value::Object(map) => {
-            Value::from(map.iter().map(|(k, v)| (k.clone(), json(v))).collect::<BTreeMap<_, _>>())
-        }
+        serde_json::Value::Object(map) => json_object(map),
     }
 }
