@@ -6,12 +6,15 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::reply;
+use super::shape::Shape;
 use super::spec::error_chain;
 use crate::case::Case;
 use crate::config;
 use crate::judge::BuildError;
+use crate::rubric::Lang;
 
 /// One judged example.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -54,6 +57,62 @@ impl Example {
             baseline: self.baseline.clone(),
             metadata: Map::new(),
             ..Case::default()
+        }
+    }
+
+    /// The answer as a good judge would give it in one token.
+    pub(super) fn one_token(&self, shape: &Shape, lang: Lang, swapped: bool) -> String {
+        let value = self.value(shape, swapped);
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match (lang, shape, reply::text::yes_no(&text)) {
+            (Lang::Zh, Shape::YesNo, Some(yes)) => if yes { "是" } else { "否" }.to_owned(),
+            _ => text,
+        }
+    }
+
+    /// The answer as a good judge would write it, in JSON, `reasoning` first or after it.
+    pub(super) fn written(&self, shape: &Shape, reasoning: bool, swapped: bool) -> String {
+        let key = match shape {
+            Shape::YesNo => "answer",
+            Shape::Score { .. } => "score",
+            Shape::Choice { .. } => "choice",
+            Shape::Pairwise => "preferred",
+            Shape::Checklist { .. } => "answers",
+            Shape::Rubric { .. } => "criteria",
+        };
+        let mut object = Map::from_iter([(key.to_owned(), self.value(shape, swapped))]);
+        if let Some(reason) = &self.reason {
+            let name = if reasoning { "analysis" } else { "why" };
+            object.insert(name.into(), reason.as_str().into());
+        }
+        Value::Object(object).to_string()
+    }
+
+    /// The answer in the reply's own terms; `swapped` where the baseline is shown as A.
+    fn value(&self, shape: &Shape, swapped: bool) -> Value {
+        let word = |value: &Value| match value {
+            Value::Bool(yes) => Value::from(if *yes { "yes" } else { "no" }),
+            other => other.clone(),
+        };
+        match (shape, &self.answer) {
+            (Shape::YesNo, value) => word(value),
+            (Shape::Pairwise, Value::String(side)) if swapped => match side.as_str() {
+                "A" | "a" => Value::from("B"),
+                "B" | "b" => Value::from("A"),
+                _ => self.answer.clone(),
+            },
+            (Shape::Rubric { .. }, Value::Object(scores)) => scores
+                .iter()
+                .map(|(name, score)| (name.clone(), json!({ "score": score })))
+                .collect::<Map<_, _>>()
+                .into(),
+            (Shape::Checklist { .. }, Value::Array(items)) => items
+                .iter()
+                .enumerate()
+                .map(|(i, item)| (format!("q{}", i + 1), json!({ "answer": word(item) })))
+                .collect::<Map<_, _>>()
+                .into(),
+            (_, answer) => answer.clone(),
         }
     }
 }

@@ -10,16 +10,16 @@ use minijinja::value::merge_maps;
 use serde_json::{Value, json};
 
 use super::example::Example;
+use super::fixed::fixed_values;
 use super::prompt::{Codes, Order, Templates, Values, case_values};
 use super::reply::{self, PARSER_VERSION};
 use super::shape::{Place, ReadFailure, Reading, Shape};
-use super::spec::{Format, LlmSpec, Logprobs, Mode, asked_levels};
+use super::spec::{Format, LlmSpec, Logprobs, Mode};
 use super::{logprobs, schema, verdict};
 use crate::case::Case;
 use crate::judge::BuildError;
 use crate::provider::{ChatReply, ChatRequest, FinishReason, Message, ResponseFormat, Role};
-use crate::rubric::{Lang, Rubric};
-use crate::score::Scale;
+use crate::rubric::Rubric;
 use crate::verdict::{Fingerprint, Status, Verdict};
 
 /// Completion tokens for a one-token answer: room for a leading space, two digits and an end.
@@ -341,53 +341,10 @@ impl Judging {
 
     /// The answer of an example, in the form that is asked for.
     fn example_answer(&self, example: &Example, form: Form, swapped: bool) -> String {
-        let answer = &example.answer;
-        let word = |value: &Value| match value {
-            Value::Bool(yes) => Value::from(if *yes { "yes" } else { "no" }),
-            other => other.clone(),
-        };
-        let mut object = serde_json::Map::new();
-        let key = match &self.shape {
-            Shape::YesNo => "answer",
-            Shape::Score { .. } => "score",
-            Shape::Choice { .. } => "choice",
-            Shape::Pairwise => "preferred",
-            Shape::Checklist { .. } => "answers",
-            Shape::Rubric { .. } => "criteria",
-        };
-        let value = match (&self.shape, answer) {
-            (Shape::YesNo, value) => word(value),
-            (Shape::Pairwise, Value::String(side)) if swapped => match side.as_str() {
-                "A" | "a" => Value::from("B"),
-                "B" | "b" => Value::from("A"),
-                _ => answer.clone(),
-            },
-            (Shape::Rubric { .. }, Value::Object(scores)) => scores
-                .iter()
-                .map(|(name, score)| (name.clone(), json!({ "score": score })))
-                .collect::<serde_json::Map<_, _>>()
-                .into(),
-            (Shape::Checklist { .. }, Value::Array(items)) => items
-                .iter()
-                .enumerate()
-                .map(|(i, item)| (format!("q{}", i + 1), json!({ "answer": word(item) })))
-                .collect::<serde_json::Map<_, _>>()
-                .into(),
-            _ => answer.clone(),
-        };
-        if form == Form::Token {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            return match (self.spec.lang, &self.shape, reply::text::yes_no(&text)) {
-                (Lang::Zh, Shape::YesNo, Some(yes)) => if yes { "是" } else { "否" }.to_owned(),
-                _ => text,
-            };
+        match form {
+            Form::Token => example.one_token(&self.shape, self.spec.lang, swapped),
+            Form::Written => example.written(&self.shape, self.reasoning, swapped),
         }
-        object.insert(key.into(), value);
-        if let Some(reason) = &example.reason {
-            let name = if self.reasoning { "analysis" } else { "why" };
-            object.insert(name.into(), reason.as_str().into());
-        }
-        Value::Object(object).to_string()
     }
 
     /// Reads a reply to a question of this form.
@@ -477,104 +434,6 @@ impl Judging {
 /// The temperature asked for: 0 for a single sample, 0.7 where several must differ.
 fn temperature(spec: &LlmSpec) -> f64 {
     spec.temperature.unwrap_or(if spec.samples.unwrap_or(1) > 1 { 0.7 } else { 0.0 })
-}
-
-/// A level as prompts write it.
-pub(super) fn level_text(level: f64) -> String {
-    level.to_string()
-}
-
-fn fixed_values(spec: &LlmSpec, shape: &Shape, rubric: Option<&Rubric>) -> Values {
-    let none = || TemplateValue::from(());
-    let levels = |scale: Scale| -> TemplateValue {
-        asked_levels(scale).into_iter().map(|l| TemplateValue::from(level_text(l))).collect()
-    };
-    let rubric_value = rubric.map_or_else(none, |rubric| {
-        let criteria: TemplateValue = rubric
-            .criteria
-            .iter()
-            .map(|criterion| {
-                let anchors: TemplateValue = criterion
-                    .anchors_by_level()
-                    .into_iter()
-                    .map(|(level, text)| {
-                        TemplateValue::from(BTreeMap::from([
-                            ("level", TemplateValue::from(level_text(level))),
-                            ("text", TemplateValue::from(text)),
-                        ]))
-                    })
-                    .collect();
-                TemplateValue::from(BTreeMap::from([
-                    ("name", TemplateValue::from(criterion.name.as_str())),
-                    ("description", TemplateValue::from(criterion.description.trim())),
-                    ("anchors", anchors),
-                ]))
-            })
-            .collect();
-        TemplateValue::from(BTreeMap::from([
-            ("name", TemplateValue::from(rubric.name.as_str())),
-            ("description", TemplateValue::from(rubric.description.trim())),
-            ("criteria", criteria),
-        ]))
-    });
-    let criterion = match (&spec.criterion, rubric, spec.mode) {
-        (Some(text), ..) => TemplateValue::from(text.trim()),
-        (None, Some(_), Mode::YesNo) => TemplateValue::from(default_question(spec.lang, true)),
-        (None, None, Mode::YesNo) => TemplateValue::from(default_question(spec.lang, false)),
-        (None, None, Mode::Score | Mode::Choice | Mode::Pairwise) => {
-            TemplateValue::from(default_standard(spec.lang))
-        }
-        _ => none(),
-    };
-    let choices = match shape {
-        Shape::Choice { choices } => choices
-            .iter()
-            .zip('A'..='Z')
-            .map(|(choice, letter)| {
-                TemplateValue::from(BTreeMap::from([
-                    ("letter", TemplateValue::from(letter.to_string())),
-                    ("label", TemplateValue::from(choice.label.as_str())),
-                ]))
-            })
-            .collect(),
-        _ => none(),
-    };
-    let questions = if spec.questions.is_empty() {
-        none()
-    } else {
-        spec.questions.iter().map(|q| TemplateValue::from(q.text.as_str())).collect()
-    };
-    BTreeMap::from([
-        ("mode", TemplateValue::from(spec.mode.name())),
-        ("lang", TemplateValue::from(spec.lang.name())),
-        ("criterion", criterion),
-        ("rubric", rubric_value),
-        ("questions", questions),
-        ("choices", choices),
-        (
-            "levels",
-            match shape {
-                Shape::Score { scale } | Shape::Rubric { scale, .. } => levels(*scale),
-                _ => none(),
-            },
-        ),
-    ])
-}
-
-fn default_question(lang: Lang, by_rubric: bool) -> &'static str {
-    match (lang, by_rubric) {
-        (Lang::En, true) => "Does the output satisfy the criteria above?",
-        (Lang::En, false) => "Does the output do what was asked, correctly and completely?",
-        (Lang::Zh, true) => "这份输出是否满足以上各项标准？",
-        (Lang::Zh, false) => "这份输出是否正确、完整地完成了请求？",
-    }
-}
-
-fn default_standard(lang: Lang) -> &'static str {
-    match lang {
-        Lang::En => "how well the output does what was asked: correct, complete, to the point",
-        Lang::Zh => "输出完成请求的程度：正确、完整、切题",
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! two put together with a client. What a reply means is decided in [`reply`] alone.
 
 mod example;
+mod fixed;
 mod judging;
 pub mod logprobs;
 mod prompt;

@@ -298,3 +298,21 @@ fn a_judge_tells_whether_it_can_veto_by_a_required_criterion() {
         assert_eq!(judging(config.clone()).may_fail_criterion(), may, "{config}");
     }
 }
+
+#[test]
+fn a_one_token_question_ends_with_the_question_and_a_cue() {
+    let last = |spec: serde_json::Value| {
+        let judging = judging(spec);
+        let case = Case::new("asked", "said");
+        let prompts = judging.requests(&case, 0, Form::Token).unwrap();
+        prompts[0].request.messages.last().unwrap().content.clone()
+    };
+    let english = last(json!({"mode": "yes_no", "criterion": "Is it right?"}));
+    assert!(english.ends_with(
+        "The question again: Is it right?\nAnswer with one word, yes or no, and nothing else.\n\nAnswer (yes or no):"
+    ), "{english}");
+    let chinese = last(json!({"mode": "yes_no", "criterion": "对吗？", "lang": "zh"}));
+    assert!(chinese.ends_with("回答（是 或 否）："), "{chinese}");
+    let score = last(json!({"mode": "score", "scale": "1-5", "logprobs": "require"}));
+    assert!(score.ends_with("Score (1, 2, 3, 4, 5):"), "{score}");
+}
