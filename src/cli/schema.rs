@@ -6,6 +6,7 @@ use schemars::schema_for;
 use super::exit::Exit;
 use super::printer::Printer;
 use crate::case::Case;
+use crate::control::LoopSpec;
 use crate::panel::PanelSpec;
 use crate::rubric::Rubric;
 use crate::ruling::Ruling;
@@ -25,6 +26,8 @@ pub(super) struct SchemaArgs {
 enum Described {
     /// A panel file
     Panel,
+    /// A loop file
+    Loop,
     /// A rubric file
     Rubric,
     /// A case in JSON
@@ -40,6 +43,7 @@ enum Described {
 pub(super) fn run(args: &SchemaArgs, printer: &Printer) -> anyhow::Result<Exit> {
     let schema = match args.what {
         Described::Panel => schema_for!(PanelSpec),
+        Described::Loop => schema_for!(LoopSpec),
         Described::Rubric => schema_for!(Rubric),
         Described::Case => schema_for!(Case),
         Described::Ruling => schema_for!(Ruling),

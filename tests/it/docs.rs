@@ -300,6 +300,33 @@ fn every_key_of_every_judge_is_documented_in_its_section() {
 }
 
 #[test]
+fn every_key_condition_and_reason_of_a_loop_is_documented() {
+    let schema = Workbench::new().run(&["schema", "loop"]).exits(0).json();
+    let loops = document("loops.md").text;
+    let definitions = &schema["$defs"];
+    for section in ["ExitSpec", "BudgetSpec", "FeedbackSpec", "StrategySpec", "HumanSpec"] {
+        for key in properties(&definitions[section]) {
+            // In a table, or in an example with a value.
+            let said = loops.contains(&format!("`{key}`"))
+                || loops.contains(&format!("`{key} = "))
+                || loops.contains(&format!(" {key} = "))
+                || loops.contains(&format!("\n{key} = "));
+            assert!(said, "docs/loops.md does not say `{key}` of {section}");
+        }
+    }
+    let variants = |name: &str| definitions[name]["oneOf"].as_array().unwrap().clone();
+    for variant in variants("AgentSpec") {
+        let kind = variant["properties"]["kind"]["const"].as_str().unwrap().to_owned();
+        all_named(&loops, [kind], "docs/loops.md");
+    }
+    for variant in variants("Condition") {
+        let kind = variant["properties"]["kind"]["const"].as_str().unwrap().to_owned();
+        all_named(&loops, [kind], "docs/loops.md");
+    }
+    all_named(&loops, venire::control::Reason::ALL.map(|r| r.name()), "docs/loops.md");
+}
+
+#[test]
 fn every_name_that_the_program_lists_is_in_its_document() {
     let bench = Workbench::new();
     for (what, file) in [
