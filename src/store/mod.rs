@@ -42,14 +42,16 @@ pub enum StoreError {
         /// The file looked for.
         path: PathBuf,
     },
-    /// The file was written by a newer version.
-    #[error("`{path}` has the format version {found}: this program reads up to {supported}")]
+    /// The file was written by another version.
+    #[error(
+        "`{path}` is a store of format {found}, and this program reads format {supported}: use the venire that wrote it, or another file with `--store`"
+    )]
     Version {
         /// The store's file.
         path: PathBuf,
         /// The version in the file.
         found: i64,
-        /// The newest version understood.
+        /// The version understood.
         supported: i64,
     },
     /// The database refused.
@@ -164,7 +166,7 @@ impl Store {
     /// Opens a store, making the file where it is not there.
     ///
     /// # Errors
-    /// When the file can't be made, opened, or is of a newer version.
+    /// When the file can't be made, opened, or is of another version.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| StoreError::Folder {
@@ -178,7 +180,7 @@ impl Store {
     /// Opens a store that must be there.
     ///
     /// # Errors
-    /// When the file is not there, can't be opened, or is of a newer version.
+    /// When the file is not there, can't be opened, or is of another version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.is_file() {
             return Err(StoreError::Missing { path: path.to_owned() });

@@ -11,9 +11,11 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, pa
 
 use super::{RunRecord, RunState, StoreError};
 
-/// The version of the tables; a file with a newer one is refused.
-const SCHEMA_VERSION: i64 = 1;
+/// The version of the tables; a file with another one is refused.
+const SCHEMA_VERSION: i64 = 2;
 
+// Tables with rowids throughout: a row of a table without may hold a quarter of a page, and
+// what is longer takes a page of its own.
 const SCHEMA: &str = "
 CREATE TABLE runs (
     number INTEGER PRIMARY KEY,
@@ -34,7 +36,7 @@ CREATE TABLE cases (
     id TEXT NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (run, position)
-) WITHOUT ROWID;
+);
 CREATE TABLE verdicts (
     run INTEGER NOT NULL REFERENCES runs(number) ON DELETE CASCADE,
     position INTEGER NOT NULL,
@@ -44,7 +46,7 @@ CREATE TABLE verdicts (
     score REAL,
     body TEXT NOT NULL,
     PRIMARY KEY (run, position, seat, sample)
-) WITHOUT ROWID;
+);
 CREATE TABLE rulings (
     run INTEGER NOT NULL REFERENCES runs(number) ON DELETE CASCADE,
     position INTEGER NOT NULL,
@@ -52,12 +54,12 @@ CREATE TABLE rulings (
     score REAL,
     body TEXT NOT NULL,
     PRIMARY KEY (run, position)
-) WITHOUT ROWID;
+);
 CREATE TABLE replies (
     key BLOB PRIMARY KEY,
     created INTEGER NOT NULL,
     body TEXT NOT NULL
-) WITHOUT ROWID;
+);
 ";
 
 /// One thing to write.
