@@ -11,6 +11,7 @@ use clap::Args;
 use super::Global;
 use super::panel::{PanelArgs, Seated, warn};
 use super::printer::Printer;
+use super::stop::Stop;
 use crate::case::Case;
 use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
 use crate::ruling::Ruling;
@@ -92,23 +93,16 @@ impl AnswerArgs {
             Arc::new(NoReplies)
         };
         let ledger = Arc::new(super::run::ledger(self.cost_limit)?);
-        let context =
-            CallContext { replies, ledger, ..CallContext::standalone(Duration::from_secs(3600)) };
-        let cancel = context.cancel.clone();
-        let interrupted = async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                cancel.cancel();
-            } else {
-                std::future::pending::<()>().await;
-            }
-        };
-        let judged = panel.judge(&case, &context);
-        tokio::pin!(judged);
-        let ruling = tokio::select! {
-            ruling = &mut judged => ruling,
+        let stop = Stop::listen(*printer, None);
+        let context = CallContext {
+            replies,
+            ledger,
             // The verdicts then end as `cancelled`; what was paid for is kept.
-            () = interrupted => judged.await,
+            cancel: stop.stop.clone(),
+            ..CallContext::standalone(Duration::from_secs(3600))
         };
+        let ruling = panel.judge(&case, &context).await;
+        stop.judged();
         for verdict in ruling.verdicts.iter().filter(|verdict| verdict.status.is_error()) {
             printer.warn(&format!(
                 "`{}` has no vote: {}: {}",

@@ -4,6 +4,8 @@
 //! can be done again without asking anyone. What is on disk survives the death of the
 //! process at any moment.
 
+mod claims;
+mod file;
 mod replies;
 mod sqlite;
 mod writer;
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use self::claims::Claims;
 pub use self::replies::Replies;
 use self::sqlite::Database;
 pub use self::writer::Writer;
@@ -52,16 +55,78 @@ pub enum StoreError {
         /// The newest version understood.
         supported: i64,
     },
+    /// The file can't be opened.
+    #[error("failed to open the store `{path}`: {message}")]
+    Open {
+        /// The store's file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The file is something else.
+    #[error("`{path}` is no venire store: {what}; name another file with `--store`")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// The file or its folder can't be written to.
+    #[error("the store `{path}` can't be written to: the file, its folder or the disk is read-only")]
+    ReadOnly {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// Another program holds the file.
+    #[error("the store `{path}` has been locked by another program for {seconds} s: try again when that is done")]
+    Busy {
+        /// The store's file.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// There is no room.
+    #[error("no room is left on the disk of the store `{path}`")]
+    Full {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// The file holds what no store can hold.
+    #[error("the store `{path}` is damaged: {message}")]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+        /// In the database's words.
+        message: String,
+    },
     /// The database refused.
-    #[error("the store refused: {message}")]
+    #[error("the store `{path}` refused: {message}")]
     Database {
+        /// The store's file.
+        path: PathBuf,
         /// In its own words.
         message: String,
     },
     /// A row does not hold what it should.
-    #[error("a stored {what} can't be read: {message}")]
+    #[error("a {what} in the store `{path}` can't be read: {message}")]
     Corrupt {
+        /// The store's file.
+        path: PathBuf,
         /// Verdict, ruling, case or reply.
+        what: &'static str,
+        /// Why.
+        message: String,
+    },
+    /// The writer's thread could not be started.
+    #[error("failed to start the store's writer: {message}")]
+    Start {
+        /// Why.
+        message: String,
+    },
+    /// A row can't be written as JSON.
+    #[error("a {what} can't be written as JSON: {message}")]
+    Unwritable {
+        /// Verdict, ruling or case.
         what: &'static str,
         /// Why.
         message: String,
@@ -153,6 +218,31 @@ pub struct RunRecord {
     pub summary: Option<String>,
 }
 
+impl StoreError {
+    /// Whether it is about which file was named, and not about what became of a good one.
+    #[must_use]
+    pub fn is_wrong_path(&self) -> bool {
+        match self {
+            Self::Folder { .. }
+            | Self::Missing { .. }
+            | Self::Version { .. }
+            | Self::Open { .. }
+            | Self::Foreign { .. }
+            | Self::ReadOnly { .. }
+            | Self::AmbiguousRun { .. }
+            | Self::NoSuchRun { .. } => true,
+            Self::Busy { .. }
+            | Self::Full { .. }
+            | Self::Damaged { .. }
+            | Self::Database { .. }
+            | Self::Corrupt { .. }
+            | Self::Start { .. }
+            | Self::Unwritable { .. }
+            | Self::Ended { .. } => false,
+        }
+    }
+}
+
 /// A store for reading; [`Store::writer`] starts the one that writes.
 #[derive(Debug)]
 pub struct Store {
@@ -161,10 +251,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store, making the file where it is not there.
+    /// Opens a store for writing, making the file where it is not there.
     ///
     /// # Errors
-    /// When the file can't be made, opened, or is of a newer version.
+    /// When the file can't be made or opened, is of a newer version, or is no store: another
+    /// program's database is left as it is.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| StoreError::Folder {
@@ -175,14 +266,21 @@ impl Store {
         Ok(Self { path: path.to_owned(), database: Database::create(path)? })
     }
 
-    /// Opens a store that must be there.
+    /// Opens a store that must be there, for reading: nothing of the file is changed, and it
+    /// and its folder may be read-only.
     ///
     /// # Errors
-    /// When the file is not there, can't be opened, or is of a newer version.
+    /// When the file is not there, can't be opened, is of a newer version, or is no store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !path.is_file() {
-            return Err(StoreError::Missing { path: path.to_owned() });
-        }
+        Ok(Self { path: path.to_owned(), database: Database::read(path)? })
+    }
+
+    /// Opens a store that must be there, for writing.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and where it can't be written to.
+    pub fn open_for_writing(path: &Path) -> Result<Self, StoreError> {
+        drop(Self::open(path)?);
         Self::create(path)
     }
 
@@ -206,7 +304,8 @@ impl Store {
     /// # Errors
     /// When the file can't be opened for reading.
     pub fn replies(&self, writer: &Writer, scope: Option<&str>) -> Result<Replies, StoreError> {
-        Ok(Replies::new(Database::read(&self.path)?, writer.clone(), scope))
+        let claims = Claims::beside(&self.path);
+        Ok(Replies::new(Database::read(&self.path)?, writer.clone(), scope, claims))
     }
 
     /// Adds a run and gives its number.
@@ -253,7 +352,7 @@ impl Store {
     /// When the store refuses or the row can't be read.
     pub fn case(&self, run: i64, position: u64) -> Result<Option<Case>, StoreError> {
         let Some((_, body)) = self.database.case(run, position)? else { return Ok(None) };
-        parse("case", &body).map(Some)
+        self.parse("case", &body).map(Some)
     }
 
     /// The verdicts on a case, by seat and sample.
@@ -262,7 +361,7 @@ impl Store {
     /// When the store refuses or a row can't be read.
     pub fn verdicts(&self, run: i64, position: u64) -> Result<Vec<Verdict>, StoreError> {
         let bodies = self.database.verdicts(run, position)?;
-        bodies.iter().map(|body| parse("verdict", body)).collect()
+        bodies.iter().map(|body| self.parse("verdict", body)).collect()
     }
 
     /// The ruling on a case, its verdicts included; `None` before it has one.
@@ -271,7 +370,7 @@ impl Store {
     /// When the store refuses or a row can't be read.
     pub fn ruling(&self, run: i64, position: u64) -> Result<Option<Ruling>, StoreError> {
         let Some(body) = self.database.ruling(run, position)? else { return Ok(None) };
-        let mut ruling: Ruling = parse("ruling", &body)?;
+        let mut ruling: Ruling = self.parse("ruling", &body)?;
         ruling.verdicts = self.verdicts(run, position)?;
         Ok(Some(ruling))
     }
@@ -313,11 +412,18 @@ impl Store {
     pub fn delete_run(&self, number: i64) -> Result<(), StoreError> {
         self.database.delete_run(number)
     }
-}
 
-fn parse<T: serde::de::DeserializeOwned>(what: &'static str, body: &str) -> Result<T, StoreError> {
-    serde_json::from_str(body)
-        .map_err(|error| StoreError::Corrupt { what, message: error.to_string() })
+    fn parse<T: serde::de::DeserializeOwned>(
+        &self,
+        what: &'static str,
+        body: &str,
+    ) -> Result<T, StoreError> {
+        serde_json::from_str(body).map_err(|error| StoreError::Corrupt {
+            path: self.path.clone(),
+            what,
+            message: error.to_string(),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Writer {
             has_ended.store(true, Ordering::Release);
         };
         std::thread::Builder::new().name("store-writer".into()).spawn(run).map_err(|error| {
-            StoreError::Database { message: format!("failed to start the writer: {error}") }
+            StoreError::Start { message: error.to_string() }
         })?;
         Ok(Self { sender, failure, ended })
     }
@@ -198,5 +198,5 @@ impl Writer {
 
 fn text<T: serde::Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value)
-        .map_err(|error| StoreError::Corrupt { what, message: error.to_string() })
+        .map_err(|error| StoreError::Unwritable { what, message: error.to_string() })
 }
