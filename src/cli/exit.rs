@@ -47,6 +47,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Rows that could not be written after a run was judged.
+#[derive(Debug, thiserror::Error)]
+#[error("run `{run}` is kept, its rows are not written: `venire export {run} -o FILE` writes them")]
+pub(super) struct Unwritten {
+    /// Its id.
+    pub(super) run: String,
+}
+
 /// The exit code of an error: 2, unless judging had begun or the machine is at fault.
 pub(super) fn of_error(error: &anyhow::Error) -> Exit {
     let begun = error.chain().any(|cause| {
@@ -55,7 +63,7 @@ pub(super) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
             || cause.downcast_ref::<StoreError>().is_some_and(|error| !error.is_wrong_path())
     });
-    if begun { Exit::Inconclusive } else { Exit::Usage }
+    if begun || error.is::<Unwritten>() { Exit::Inconclusive } else { Exit::Usage }
 }
 
 /// Whether a write failed for want of room, which no other usage would have changed.

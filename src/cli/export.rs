@@ -87,12 +87,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn rows(
-    store: &Store,
-    run: &RunRecord,
-    output: &Path,
-    what: What,
-) -> Result<u64, ExportError> {
+fn rows(store: &Store, run: &RunRecord, output: &Path, what: What) -> Result<u64, ExportError> {
     let mut writer = Writer::create(output)?;
     match what {
         What::Verdicts => each_verdict(store, run.number, |case, verdict| {

@@ -101,8 +101,8 @@ pub fn main() -> ExitCode {
         Err(asked) => return explained(&asked).into(),
     };
     let printer = Printer::new(cli.global.quiet);
-    match dispatch(&cli, &printer).and_then(|exit| printer.end(exit)) {
-        Ok(exit) => exit.into(),
+    match dispatch(&cli, &printer) {
+        Ok(exit) => ended(printer, exit).into(),
         Err(error) => {
             printer.error(&error);
             exit::of_error(&error).into()
@@ -119,6 +119,11 @@ fn explained(asked: &clap::Error) -> Exit {
     {
         printer.failed(error);
     }
+    ended(printer, exit)
+}
+
+/// How it ends that would end with `exit`, once all that was printed is written.
+fn ended(printer: Printer, exit: Exit) -> Exit {
     printer.end(exit).unwrap_or_else(|error| {
         printer.error(&error);
         Exit::Inconclusive

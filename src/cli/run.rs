@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::Global;
-use super::exit::Exit;
+use super::exit::{Exit, Unwritten};
 use super::export::{self, WhatArg};
 use super::panel::{Keys, PanelArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
@@ -299,7 +299,8 @@ pub(super) async fn run(
         )
     })?;
     for output in &args.output {
-        export::write(&store, &record, output, args.what.into(), printer)?;
+        export::write(&store, &record, output, args.what.into(), printer)
+            .map_err(|error| error.context(Unwritten { run: record.id.clone() }))?;
     }
     let outcome = Outcome {
         run: &record,

@@ -206,8 +206,7 @@ impl Client {
 /// A reply that was not paid for now. Its cost is what was paid for it then, or where that is
 /// not known, what it would be.
 fn found(reply: ChatReply, endpoint: &Inner) -> ChatReply {
-    let cost_usd =
-        reply.cost_usd.or_else(|| Some(endpoint.price.as_ref()?.cost_usd(&reply.usage)));
+    let cost_usd = reply.cost_usd.or_else(|| Some(endpoint.price.as_ref()?.cost_usd(&reply.usage)));
     ChatReply { cached: true, attempts: 0, cost_usd, ..reply }
 }
 

@@ -72,13 +72,17 @@ pub enum StoreError {
         what: String,
     },
     /// The file or its folder can't be written to.
-    #[error("the store `{path}` can't be written to: the file, its folder or the disk is read-only")]
+    #[error(
+        "the store `{path}` can't be written to: the file, its folder or the disk is read-only"
+    )]
     ReadOnly {
         /// The store's file.
         path: PathBuf,
     },
     /// Another program holds the file.
-    #[error("the store `{path}` has been locked by another program for {seconds} s: try again when that is done")]
+    #[error(
+        "the store `{path}` has been locked by another program for {seconds} s: try again when that is done"
+    )]
     Busy {
         /// The store's file.
         path: PathBuf,

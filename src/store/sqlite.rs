@@ -232,8 +232,8 @@ impl Database {
 
     /// The version of the tables, where this program understands it.
     fn version(&self) -> Result<i64, StoreError> {
-        let found =
-            self.on(|connection| connection.pragma_query_value(None, "user_version", |r| r.get(0)))?;
+        let found = self
+            .on(|connection| connection.pragma_query_value(None, "user_version", |r| r.get(0)))?;
         if found > SCHEMA_VERSION {
             let path = self.path.clone();
             return Err(StoreError::Version { path, found, supported: SCHEMA_VERSION });
@@ -319,14 +319,16 @@ impl Database {
 
     /// Adds a run and gives its number.
     pub(super) fn insert_run(&mut self, run: &RunRecord) -> Result<i64, StoreError> {
-        let insert = |connection: &Connection| connection.execute(
+        let insert = |connection: &Connection| {
+            connection.execute(
             "INSERT INTO runs (id, created, state, panel_name, panel_fingerprint, panel, data, data_hash, options)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 run.id, run.created, run.state.name(), run.panel_name, run.panel_fingerprint,
                 run.panel, run.data, run.data_hash, run.options
             ],
-        );
+        )
+        };
         self.on(insert)?;
         Ok(self.connection.last_insert_rowid())
     }
@@ -466,24 +468,24 @@ fn prepared(connection: Connection) -> rusqlite::Result<Connection> {
 
 /// All runs, the newest first.
 fn run_records(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
-        let mut statement = connection.prepare(
-            "SELECT number, id, created, state, panel_name, panel_fingerprint, panel, data,
+    let mut statement = connection.prepare(
+        "SELECT number, id, created, state, panel_name, panel_fingerprint, panel, data,
                     data_hash, options, summary FROM runs ORDER BY number DESC",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok(RunRecord {
-                number: row.get(0)?,
-                id: row.get(1)?,
-                created: row.get(2)?,
-                state: RunState::from_name(&row.get::<_, String>(3)?),
-                panel_name: row.get(4)?,
-                panel_fingerprint: row.get(5)?,
-                panel: row.get(6)?,
-                data: row.get(7)?,
-                data_hash: row.get(8)?,
-                options: row.get(9)?,
-                summary: row.get(10)?,
-            })
-        })?;
-        rows.collect()
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(RunRecord {
+            number: row.get(0)?,
+            id: row.get(1)?,
+            created: row.get(2)?,
+            state: RunState::from_name(&row.get::<_, String>(3)?),
+            panel_name: row.get(4)?,
+            panel_fingerprint: row.get(5)?,
+            panel: row.get(6)?,
+            data: row.get(7)?,
+            data_hash: row.get(8)?,
+            options: row.get(9)?,
+            summary: row.get(10)?,
+        })
+    })?;
+    rows.collect()
 }

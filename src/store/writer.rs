@@ -77,9 +77,10 @@ impl Writer {
             drop(database);
             has_ended.store(true, Ordering::Release);
         };
-        std::thread::Builder::new().name("store-writer".into()).spawn(run).map_err(|error| {
-            StoreError::Start { message: error.to_string() }
-        })?;
+        std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(run)
+            .map_err(|error| StoreError::Start { message: error.to_string() })?;
         Ok(Self { sender, failure, ended })
     }
 

@@ -102,7 +102,11 @@ impl Group {
         if let Some(leader) = self.leader {
             let id = leader.as_raw_nonzero().get();
             let mut leaders = LEADERS.lock().unwrap_or_else(PoisonError::into_inner);
-            if alive { leaders.insert(id) } else { leaders.remove(&id) };
+            if alive {
+                leaders.insert(id)
+            } else {
+                leaders.remove(&id)
+            };
         }
         #[cfg(not(unix))]
         let _ = alive;
