@@ -4,10 +4,19 @@
 //! the same messages: the place in the file, what was expected, and for an unknown key the
 //! one that was likely meant.
 
+mod strict;
+pub(crate) mod words;
+
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use self::strict::Strict;
+
+/// Weights lie between these or are 0: they are relative, and beyond the range sums would
+/// lose digits, overflow or vanish.
+const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Why a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -123,11 +132,48 @@ pub fn read_value(path: &Path) -> Result<Value, ConfigError> {
     };
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
-        "toml" => toml::from_str(&text).map_err(|e| syntax("TOML", e.to_string())),
-        "yaml" | "yml" => serde_saphyr::from_str(&text).map_err(|e| syntax("YAML", e.to_string())),
-        "json" => serde_json::from_str(&text).map_err(|e| syntax("JSON", e.to_string())),
+        "toml" => toml::from_str(&text)
+            .map(|Strict(value)| value)
+            .map_err(|e| syntax("TOML", e.to_string())),
+        "yaml" | "yml" => serde_saphyr::from_str(&text)
+            .map(|Strict(value)| value)
+            .map_err(|e| syntax("YAML", e.to_string())),
+        "json" => json(&text).map_err(|message| syntax("JSON", message)),
         _ => Err(ConfigError::Extension { path: path.to_owned() }),
     }
+}
+
+/// Reads JSON in which every key of an object stands once.
+///
+/// # Errors
+/// What is wrong, with line and column.
+pub fn json(text: &str) -> Result<Value, String> {
+    // Editors of some systems begin every file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    serde_json::from_str(text).map(|Strict(value)| value).map_err(|e| words::plain(&e.to_string()))
+}
+
+/// Reads JSON, in which every key stands once, into a type.
+///
+/// # Errors
+/// As [`json`] and [`from_value`].
+pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    from_value(json(text).map_err(|message| Problem::new("", format!("not JSON: {message}")))?)
+}
+
+/// Whether a number can be a weight, 0 included where `zero` says so.
+///
+/// # Errors
+/// What was expected.
+pub fn check_weight(weight: f64, zero: bool) -> Result<(), String> {
+    if WEIGHTS.contains(&weight) || (zero && weight == 0.0) {
+        return Ok(());
+    }
+    let (least, most) = WEIGHTS.into_inner();
+    let zero = if zero { "0, or " } else { "" };
+    Err(format!(
+        "`{weight}` is no weight: expected {zero}a number from {least} to {most}; weights are relative"
+    ))
 }
 
 /// Turns a value into a type, with the path to what is wrong and a near miss for an unknown
@@ -142,7 +188,7 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
         let message = error.into_inner().to_string();
         let suggestion = suggestion_in(&message);
         // serde_path_to_error names an unknown key as the last part of the path.
-        Problem { at, message, suggestion }
+        Problem { at, message: words::plain(&message), suggestion }
     })
 }
 

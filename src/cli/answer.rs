@@ -52,9 +52,9 @@ impl AnswerArgs {
     fn read(&self) -> anyhow::Result<Case> {
         if let Some(file) = &self.case {
             let text = read_file(file)?;
-            let value: serde_json::Value = serde_json::from_str(&text)
-                .with_context(|| format!("`{}` is not JSON", file.display()))?;
-            let mut value = value;
+            let mut value = crate::config::json(&text).map_err(|message| {
+                anyhow::anyhow!("`{}` is not JSON: {message}", file.display())
+            })?;
             if let Some(object) = value.as_object_mut() {
                 object.entry("id").or_insert_with(|| serde_json::Value::String(String::new()));
             }

@@ -173,7 +173,7 @@ fn rows(file: &Path) -> anyhow::Result<Vec<Row>> {
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(i, line)| {
-            serde_json::from_str(line).with_context(|| {
+            crate::config::from_json(line).with_context(|| {
                 format!(
                     "`{}`, line {}: expected an object with `task`, and `id` where wanted",
                     file.display(),

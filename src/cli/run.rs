@@ -284,7 +284,7 @@ pub(super) async fn run(
         abandon: stop.abandon.clone(),
         ledger: ledger.clone(),
     };
-    let warnings = panel.warnings();
+    let mut warnings = panel.warnings();
     let mut progress = Progress::new(scan.count, *printer);
     let place = run::Place { store: &store, run: &record, writer: &writer, replies };
     let report =
@@ -298,6 +298,10 @@ pub(super) async fn run(
             record.id, record.id
         )
     })?;
+    for warning in report.tally.warnings() {
+        printer.warn(&warning);
+        warnings.push(warning);
+    }
     for output in &args.output {
         export::write(&store, &record, output, args.what.into(), printer)
             .map_err(|error| error.context(Unwritten { run: record.id.clone() }))?;

@@ -14,7 +14,7 @@ use super::chat::{ChatReply, ChatRequest};
 use super::context::CallContext;
 use super::endpoint::{Checked, Endpoint, EndpointSpec, Inner, Lane};
 use super::error::{EndpointError, ProviderError};
-use super::failure::Failure;
+use super::failure::{Failure, is_too_long};
 use super::flight::Flights;
 use super::key::ReplyKey;
 use super::ledger::Reservation;
@@ -431,7 +431,8 @@ impl Call<'_> {
                 }
             },
         };
-        if let Failure::Server { status: 400 | 422 | 500 | 501, fault, .. } = &failure
+        if let Failure::Server { status: status @ (400 | 422 | 500 | 501), fault, .. } = &failure
+            && !is_too_long(*status, fault)
             && endpoint.capability.learn(wire, fault, plan, request)
         {
             admission.answered();

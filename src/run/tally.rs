@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::ruling::{Decision, Ruling};
 use crate::stats::distribution::student_critical;
 use crate::verdict::{Status, StatusCounts, Verdict};
@@ -33,6 +34,8 @@ pub struct JudgeTally {
     pub tokens_in: u64,
     /// Completion tokens.
     pub tokens_out: u64,
+    /// What its scores were read from.
+    pub score_sources: ScoreSources,
     /// Replies of model servers that its verdicts rest on, whenever they were paid for.
     pub run_calls: u64,
     /// US dollars that these cost when they were paid for; `None` where a call has no price.
@@ -104,6 +107,9 @@ impl JudgeTally {
             && let Some(detail) = &verdict.detail
         {
             self.failure = Some(format!("{}: {detail}", verdict.status));
+        }
+        if verdict.status == Status::Ok {
+            self.score_sources.add(verdict.notes.get(SCORE_SOURCE));
         }
         if verdict.cached {
             self.cached += 1;
@@ -190,6 +196,12 @@ impl Tally {
     #[must_use]
     pub fn verdicts(&self) -> u64 {
         self.statuses.total()
+    }
+
+    /// What to know before trusting the scores.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.judges.iter().filter_map(|judge| judge.score_sources.warning(&judge.name)).collect()
     }
 
     /// Verdicts without a score that were asked for.

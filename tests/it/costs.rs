@@ -1,4 +1,4 @@
-//! What a process spent, and what the verdicts of its run cost in all.
+//! What a process spent, what the verdicts of its run cost in all, and what is not asked twice.
 
 use std::time::Duration;
 
@@ -108,4 +108,72 @@ async fn what_a_killed_process_was_asking_is_asked_by_the_one_that_waits() {
     let second = together(&server, &bench, true).await;
     assert_eq!(second["statuses"]["ok"], CASES);
     assert!(server.log().requests() <= CASES + 4, "only what was in flight is asked twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_whose_scores_are_on_two_scales_is_named_in_the_run_and_in_its_calibration() {
+    let answer = |asked: &crate::mock::Asked| {
+        let without = asked.texts.iter().any(|text| text.contains("answer 7"));
+        without
+            .then(|| crate::mock::Answer { tokens: Vec::new(), ..crate::mock::Answer::of("Yes") })
+    };
+    let options = Options { answer: Some(std::sync::Arc::new(answer)), ..Options::default() };
+    let server = Mock::start(options).await.unwrap();
+    let bench = bench(&server.url(), PRICE);
+    let said = ["`m0`", "9 of its scores", "1 from written", "require", "never"];
+    let ran = bench.run(&["run", "cases.jsonl", "-q", "--json", "-o", "v.csv", "-o", "v.jsonl"]);
+    let summary = ran.exits(0).says(&said).json();
+    let sources = &summary["by_judge"][0]["score_sources"];
+    assert_eq!((&sources["logprobs"], &sources["text"]), (&9.into(), &1.into()));
+    assert!(summary["warnings"].to_string().contains("two scales"), "{summary}");
+    let labels: String = (0..CASES).map(|i| format!("c{i},{}\n", i % 2)).collect();
+    bench.write("labels.csv", format!("case,label\n{labels}"));
+    let calibrate = ["calibrate", "--labels", "labels.csv", "--positive", "=1", "--no-split"];
+    for from in [["--run", "latest"], ["--judgements", "v.csv"], ["--judgements", "v.jsonl"]] {
+        bench.run(&[&calibrate[..], &from].concat()).says(&said);
+    }
+    bench.write("panel.toml", model_panel(&server.url(), 1, "logprobs = \"require\""));
+    let ran = bench.run(&["run", "cases.jsonl", "-q", "--json"]).exits(0);
+    assert!(!ran.stderr.contains("two scales"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_is_too_long_is_sent_once() {
+    let server = Mock::start(Options::default()).await.unwrap();
+    let bench = bench(&server.url(), PRICE);
+    for message in [
+        "the request exceeds the available context size, exceed_context_size_error",
+        "context_length_exceeded: maximum context length is 8192 tokens",
+    ] {
+        let before = server.log().requests();
+        server.script([Fault::Status { status: 400, message: Some(message.into()) }]);
+        bench.write(
+            "one.jsonl",
+            format!("{{\"id\":\"x\",\"input\":\"q\",\"output\":\"{message}\"}}\n"),
+        );
+        let ran = bench.run(&["run", "one.jsonl", "-q", "-o", "one.out.jsonl"]).exits(3);
+        assert_eq!(server.log().requests() - before, 1, "{}", ran.stderr);
+        let detail = bench.rows("one.out.jsonl")[0]["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains("does not fit in the context"), "{detail}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scores_are_asked_for_as_one_token_and_read_from_its_log_probabilities() {
+    let server = Mock::start(Options::default()).await.unwrap();
+    let bench = bench(&server.url(), PRICE);
+    for lang in ["en", "zh"] {
+        let mode =
+            format!("mode = \"score\"\nlang = \"{lang}\"\ncriterion = \"Is it right, yes or no?\"");
+        let panel = model_panel(&server.url(), 1, PRICE)
+            .replace("mode = \"yes_no\"\ncriterion = \"Is it right?\"", &mode);
+        bench.write("panel.toml", panel);
+        bench.run(&["run", "cases.jsonl", "-q", "-o", "v.jsonl"]).exits(0);
+        for row in bench.rows("v.jsonl") {
+            assert_eq!(
+                (&row["status"], &row["notes"]["score_source"]),
+                (&"ok".into(), &"logprobs".into())
+            );
+        }
+    }
 }

@@ -192,7 +192,7 @@ impl LlmJudge {
         error: &ProviderError,
         context: &CallContext,
     ) -> Option<Prompt> {
-        let refused = matches!(error.http_status, Some(400 | 422));
+        let refused = matches!(error.http_status, Some(400 | 422)) && !error.too_long;
         if !refused || prompt.form != Form::Token || self.judging.logprobs() != Logprobs::Auto {
             return None;
         }
