@@ -162,8 +162,7 @@ impl Profile {
     pub fn from_text(text: &str, path: &str) -> Result<Self, CalibrationError> {
         let shape =
             |message: String| CalibrationError::ProfileShape { path: path.to_owned(), message };
-        let mut value: Value =
-            serde_json::from_str(text).map_err(|error| shape(error.to_string()))?;
+        let mut value = crate::config::json(text).map_err(shape)?;
         let version = value.get("version").and_then(Value::as_u64);
         let version = version.ok_or_else(|| shape("it has no `version`".to_owned()))?;
         if version != u64::from(VERSION) {
@@ -183,7 +182,7 @@ impl Profile {
             return Err(CalibrationError::ProfileEdited { path: path.to_owned(), found, expected });
         }
         let profile: Self =
-            serde_json::from_value(value).map_err(|error| shape(error.to_string()))?;
+            crate::config::from_value(value).map_err(|problem| shape(problem.to_string()))?;
         if let Some(group) = profile.groups.overlap() {
             return Err(shape(format!("group {group} is in its fit and in its certify part")));
         }

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::error::CalibrationError;
 use super::grouping::{Grouping, Groups, Items};
 use super::labelled::{Labels, resolve_criterion};
@@ -13,9 +15,11 @@ use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
 use crate::dataset::{
     JudgementReader, LabelOptions, LabelSet, ReadOptions, Source, read_inline_labels, read_labels,
 };
+use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::run::rows::each_verdict;
 use crate::score::Scale;
 use crate::store::Store;
+use crate::verdict::Status;
 
 /// Where judgements come from.
 pub enum Judgements<'a> {
@@ -63,6 +67,8 @@ pub struct Joined {
     pub groups: Groups,
     /// What a group is, in words.
     pub group: String,
+    /// What to know of the judgements before trusting what follows from them.
+    pub warnings: Vec<String>,
 }
 
 impl Inputs<'_> {
@@ -83,10 +89,17 @@ impl Inputs<'_> {
             judges: self.judges.clone(),
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
+        let mut sources = Sources::new();
         match self.judgements {
-            Judgements::File(source) => read_file(&mut builder, source, &self.options)?,
-            Judgements::Run(store, run) => read_run(&mut builder, store, run, &criterion)?,
+            Judgements::File(source) => {
+                read_file(&mut builder, source, &self.options, &mut sources)?;
+            }
+            Judgements::Run(store, run) => {
+                read_run(&mut builder, store, run, &criterion, &mut sources)?;
+            }
         }
+        sources.retain(|judge, _| self.judges.is_empty() || self.judges.contains(judge));
+        let warnings = sources.iter().filter_map(|(judge, s)| s.warning(judge)).collect();
         let table = builder.finish()?;
         let items = match self.items {
             Some(source) => Items::read(source, &self.case_options, table.cases(), &self.grouping)?,
@@ -94,7 +107,7 @@ impl Inputs<'_> {
         };
         let groups = Groups::assign(table.cases(), &items, &self.grouping)?;
         let group = self.grouping.describe();
-        Ok(Joined { table, items, groups, group })
+        Ok(Joined { table, items, groups, group, warnings })
     }
 
     fn label_set(&self) -> Result<LabelSet, CalibrationError> {
@@ -106,16 +119,34 @@ impl Inputs<'_> {
     }
 }
 
+/// What each judge's scores were read from.
+type Sources = BTreeMap<String, ScoreSources>;
+
 fn read_file(
     builder: &mut TableBuilder,
     source: &Source,
     options: &LabelOptions,
+    sources: &mut Sources,
 ) -> Result<(), CalibrationError> {
     let mut reader = JudgementReader::open(source, options)?;
     while let Some(judgement) = reader.next() {
-        builder.judgement(&judgement?, reader.line())?;
+        let judgement = judgement?;
+        if judgement.status == Status::Ok
+            && let Some(note) = noted(judgement.metadata.get("notes"))
+        {
+            sources.entry(judgement.judge.clone()).or_default().add(Some(&note));
+        }
+        builder.judgement(&judgement, reader.line())?;
     }
     Ok(())
+}
+
+/// What an exported verdict's score was read from; a CSV cell holds its notes as text.
+fn noted(notes: Option<&Value>) -> Option<Value> {
+    match notes? {
+        Value::String(text) => serde_json::from_str::<Value>(text).ok()?.get(SCORE_SOURCE).cloned(),
+        notes => notes.get(SCORE_SOURCE).cloned(),
+    }
 }
 
 /// The verdicts of a run. `overall` is the verdict's score; another criterion is the score
@@ -125,9 +156,15 @@ fn read_run(
     store: &Store,
     run: &str,
     criterion: &str,
+    sources: &mut Sources,
 ) -> Result<(), CalibrationError> {
     let run = store.run(run)?;
     each_verdict(store, run.number, |case, verdict| {
+        if verdict.status == Status::Ok
+            && let Some(note) = verdict.notes.get(SCORE_SOURCE)
+        {
+            sources.entry(verdict.judge.clone()).or_default().add(Some(note));
+        }
         builder.observe(&verdict.judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
         let own = verdict.criteria.iter().find(|own| own.name == criterion);
         let score = own.map_or(verdict.score, |own| own.score);

@@ -11,6 +11,7 @@ use clap::Args;
 use super::Global;
 use super::panel::{PanelArgs, Seated, warn};
 use super::printer::Printer;
+use super::stop::Stop;
 use crate::case::Case;
 use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
 use crate::ruling::Ruling;
@@ -51,9 +52,9 @@ impl AnswerArgs {
     fn read(&self) -> anyhow::Result<Case> {
         if let Some(file) = &self.case {
             let text = read_file(file)?;
-            let value: serde_json::Value = serde_json::from_str(&text)
-                .with_context(|| format!("`{}` is not JSON", file.display()))?;
-            let mut value = value;
+            let mut value = crate::config::json(&text).map_err(|message| {
+                anyhow::anyhow!("`{}` is not JSON: {message}", file.display())
+            })?;
             if let Some(object) = value.as_object_mut() {
                 object.entry("id").or_insert_with(|| serde_json::Value::String(String::new()));
             }
@@ -92,23 +93,16 @@ impl AnswerArgs {
             Arc::new(NoReplies)
         };
         let ledger = Arc::new(super::run::ledger(self.cost_limit)?);
-        let context =
-            CallContext { replies, ledger, ..CallContext::standalone(Duration::from_secs(3600)) };
-        let cancel = context.cancel.clone();
-        let interrupted = async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                cancel.cancel();
-            } else {
-                std::future::pending::<()>().await;
-            }
-        };
-        let judged = panel.judge(&case, &context);
-        tokio::pin!(judged);
-        let ruling = tokio::select! {
-            ruling = &mut judged => ruling,
+        let stop = Stop::listen(*printer, None);
+        let context = CallContext {
+            replies,
+            ledger,
             // The verdicts then end as `cancelled`; what was paid for is kept.
-            () = interrupted => judged.await,
+            cancel: stop.stop.clone(),
+            ..CallContext::standalone(Duration::from_secs(3600))
         };
+        let ruling = panel.judge(&case, &context).await;
+        stop.judged();
         for verdict in ruling.verdicts.iter().filter(|verdict| verdict.status.is_error()) {
             printer.warn(&format!(
                 "`{}` has no vote: {}: {}",

@@ -25,7 +25,11 @@ pub(super) struct CacheArgs {
 }
 
 pub(super) fn run(args: &CacheArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
-    let store = Store::open(&global.store)?;
+    let store = if args.clear {
+        Store::open_for_writing(&global.store)?
+    } else {
+        Store::open(&global.store)?
+    };
     let deleted = if args.clear {
         let now = jiff::Timestamp::now().as_second();
         let before = match args.older_than {

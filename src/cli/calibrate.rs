@@ -192,7 +192,7 @@ pub(super) fn run(
     let options = args.options();
     let calibration =
         calibrate(&joined.table, &joined.groups, &joined.items, &joined.group, &options)?;
-    for warning in &calibration.warnings {
+    for warning in joined.warnings.iter().chain(&calibration.warnings) {
         printer.warn(warning);
     }
     if let Some(output) = &args.output {

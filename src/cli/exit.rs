@@ -21,29 +21,55 @@ pub(super) enum Exit {
     Waiting,
     /// Stopped by the user.
     Interrupted,
+    /// Whoever read standard output went away.
+    ClosedPipe,
+}
+
+impl Exit {
+    /// The number that a shell sees.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::NotAccepted => 1,
+            Self::Usage => 2,
+            Self::Inconclusive => 3,
+            Self::Waiting => 4,
+            Self::Interrupted => 130,
+            // As of a program that SIGPIPE ended, which is what shells expect here.
+            Self::ClosedPipe => 141,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::NotAccepted => 1,
-            Exit::Usage => 2,
-            Exit::Inconclusive => 3,
-            Exit::Waiting => 4,
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit.code())
     }
 }
 
-/// The exit code of an error: 2, unless judging had begun.
+/// Rows that could not be written after a run was judged.
+#[derive(Debug, thiserror::Error)]
+#[error("run `{run}` is kept, its rows are not written: `venire export {run} -o FILE` writes them")]
+pub(super) struct Unwritten {
+    /// Its id.
+    pub(super) run: String,
+}
+
+/// The exit code of an error: 2, unless judging had begun or the machine is at fault.
 pub(super) fn of_error(error: &anyhow::Error) -> Exit {
     let begun = error.chain().any(|cause| {
         cause.is::<RunError>()
+            || cause.downcast_ref::<std::io::Error>().is_some_and(is_no_room)
             || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
-            || matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::Database { .. }))
+            || cause.downcast_ref::<StoreError>().is_some_and(|error| !error.is_wrong_path())
     });
-    if begun { Exit::Inconclusive } else { Exit::Usage }
+    if begun || error.is::<Unwritten>() { Exit::Inconclusive } else { Exit::Usage }
+}
+
+/// Whether a write failed for want of room, which no other usage would have changed.
+fn is_no_room(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 #[cfg(test)]

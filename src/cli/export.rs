@@ -64,7 +64,8 @@ enum ExportError {
     Write(#[from] DatasetError),
 }
 
-/// Writes the rows of a run, in the data's order.
+/// Writes the rows of a run, in the data's order. A fault of standard output is the
+/// printer's, so that a reader who went away is no error.
 pub(super) fn write(
     store: &Store,
     run: &RunRecord,
@@ -73,7 +74,21 @@ pub(super) fn write(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let failed = || format!("failed to export run `{}` to `{}`", run.id, output.display());
-    let mut writer = Writer::create(output).with_context(failed)?;
+    let rows = match rows(store, run, output, what) {
+        Err(ExportError::Write(DatasetError::Write { path, source })) if path == "-" => {
+            printer.failed(source);
+            return Ok(());
+        }
+        rows => rows.with_context(failed)?,
+    };
+    if output.as_os_str() != "-" {
+        printer.say(&format!("wrote {} to {}", plural(rows, "row", "rows"), output.display()));
+    }
+    Ok(())
+}
+
+fn rows(store: &Store, run: &RunRecord, output: &Path, what: What) -> Result<u64, ExportError> {
+    let mut writer = Writer::create(output)?;
     match what {
         What::Verdicts => each_verdict(store, run.number, |case, verdict| {
             Ok::<_, ExportError>(writer.write(&VerdictRow::new(&run.id, case, verdict))?)
@@ -81,11 +96,6 @@ pub(super) fn write(
         What::Rulings => each_ruling(store, run.number, |ruling| {
             Ok::<_, ExportError>(writer.write(&RulingRow::new(&run.id, &ruling))?)
         }),
-    }
-    .with_context(failed)?;
-    let rows = writer.finish().with_context(failed)?;
-    if output.as_os_str() != "-" {
-        printer.say(&format!("wrote {} to {}", plural(rows, "row", "rows"), output.display()));
-    }
-    Ok(())
+    }?;
+    Ok(writer.finish()?)
 }

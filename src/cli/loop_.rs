@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use tokio_util::sync::CancellationToken;
 
 use super::Global;
 use super::answer::text_or_file;
@@ -14,7 +13,8 @@ use super::exit::Exit;
 use super::loop_report;
 use super::loop_tasks;
 use super::printer::Printer;
-use super::run::{new_id, stop_on_interrupt};
+use super::run::new_id;
+use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Watcher};
 use crate::control::setup::Setup;
 use crate::control::spec::folder;
@@ -85,19 +85,18 @@ pub(super) async fn run(
         .with_context(|| format!("failed to set up the loop `{}`", args.config.display()))?;
     printer.say(&loop_report::limits(&setup));
     let replies = replies(&setup, global)?;
-    let cancel = CancellationToken::new();
-    let listening = tokio::spawn(stop_on_interrupt(cancel.clone(), *printer));
+    let stop = Stop::listen(*printer, None);
     let options = Options {
         loops: loops(global),
         run: new_id(),
         resume: args.resume.clone(),
         answer: args.answer.clone(),
-        cancel,
+        cancel: stop.stop.clone(),
         replies,
     };
     let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal };
     let report = driver::run(&setup, &options, &mut watcher).await;
-    listening.abort();
+    stop.judged();
     let report = report?;
     if let (Some(file), Some(best)) = (&args.output, &report.best) {
         std::fs::write(file, &best.output)

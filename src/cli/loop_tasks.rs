@@ -9,13 +9,12 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plural};
 use super::replay;
-use super::run::stop_on_interrupt;
+use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Watcher};
 use crate::control::replay::{Metrics, metrics, read};
 use crate::control::result::Report;
@@ -94,10 +93,9 @@ impl Many<'_> {
         }
         let replies = super::loop_::replies(first, global)?;
         let policy = Arc::clone(&first.policy);
-        let cancel = CancellationToken::new();
-        let listening = tokio::spawn(stop_on_interrupt(cancel.clone(), *printer));
+        let stop = Stop::listen(*printer, None);
         let each = setups.iter().map(|(name, setup)| {
-            let (cancel, replies) = (cancel.clone(), Arc::clone(&replies));
+            let (cancel, replies) = (stop.stop.clone(), Arc::clone(&replies));
             async move {
                 let run = format!("task-{}", setup.config_hash);
                 let begun = self.loops.join(&run).join("events.jsonl").is_file();
@@ -123,7 +121,7 @@ impl Many<'_> {
         });
         let reports: Vec<(String, Report)> =
             futures::stream::iter(each).buffered(self.jobs).try_collect().await?;
-        listening.abort();
+        stop.judged();
         self.summary(reports, &policy, printer)
     }
 
@@ -175,7 +173,7 @@ fn rows(file: &Path) -> anyhow::Result<Vec<Row>> {
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(i, line)| {
-            serde_json::from_str(line).with_context(|| {
+            crate::config::from_json(line).with_context(|| {
                 format!(
                     "`{}`, line {}: expected an object with `task`, and `id` where wanted",
                     file.display(),

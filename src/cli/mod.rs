@@ -24,6 +24,7 @@ mod run;
 mod run_report;
 mod schema;
 mod score;
+mod stop;
 mod summary;
 
 use std::path::PathBuf;
@@ -52,9 +53,11 @@ Exit codes:
   0    done, accepted, within limits
   1    judged, and not accepted or over a limit
   2    usage, configuration or input error; nothing was judged
-  3    inconclusive: no quorum, too many unscored, no cases, outage, budget
+  3    inconclusive: no quorum, too many unscored, no cases, outage, budget,
+       or a result that could not be written
   4    waiting for a person
-  130  interrupted";
+  130  interrupted
+  141  whoever read standard output went away";
 
 /// What every verb takes.
 #[derive(Clone, Debug, Args)]
@@ -93,15 +96,38 @@ enum Verb {
 /// Runs the program: what `main` calls.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(asked) => return explained(&asked).into(),
+    };
     let printer = Printer::new(cli.global.quiet);
     match dispatch(&cli, &printer) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => ended(printer, exit).into(),
         Err(error) => {
             printer.error(&error);
             exit::of_error(&error).into()
         }
     }
+}
+
+/// Prints the help, the version or the usage error that parsing ended in.
+fn explained(asked: &clap::Error) -> Exit {
+    let printer = Printer::new(false);
+    let exit = if asked.use_stderr() { Exit::Usage } else { Exit::Done };
+    if let Err(error) = asked.print()
+        && exit == Exit::Done
+    {
+        printer.failed(error);
+    }
+    ended(printer, exit)
+}
+
+/// How it ends that would end with `exit`, once all that was printed is written.
+fn ended(printer: Printer, exit: Exit) -> Exit {
+    printer.end(exit).unwrap_or_else(|error| {
+        printer.error(&error);
+        Exit::Inconclusive
+    })
 }
 
 fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
@@ -141,6 +167,8 @@ fn start_logging(verbose: u8) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false)
+        // A log that nobody can read, as after a hangup, is no fault.
+        .log_internal_errors(false)
         .without_time()
         .init();
 }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::printer::Printer;
-use crate::judge::BuildContext;
+use crate::judge::{BuildContext, MOST_SAMPLES};
 use crate::panel::spec::JudgeSpec;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::Client;
@@ -25,8 +25,8 @@ pub(super) struct PanelArgs {
     /// The sampling seed of judges that have none
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Ask every judge this many times over, to see how much of a score is noise
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Ask every judge this many times over (at most 1000), to see how much of a score is noise
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SAMPLES)))]
     pub(super) repeat: u32,
 }
 
@@ -68,6 +68,13 @@ impl PanelArgs {
         let mut panel = Panel::seat(&spec, &context)
             .with_context(|| format!("failed to seat the panel `{}`", self.config.display()))?;
         panel.repeat(self.repeat);
+        if let Some(seat) = panel.seats.iter().find(|seat| seat.samples > MOST_SAMPLES) {
+            anyhow::bail!(
+                "`{}` would be asked {} times for each case (`samples` x `--repeat`): expected at most {MOST_SAMPLES}",
+                seat.name,
+                seat.samples
+            );
+        }
         Ok(Seated { spec, panel })
     }
 }

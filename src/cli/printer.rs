@@ -1,9 +1,18 @@
 //! What a person sees: data on stdout, words on stderr.
+//!
+//! Data that could not be written is no result: the first fault of stdout is kept, nothing is
+//! written after it, and [`Printer::end`] makes it the verb's. Words that nobody can read are
+//! no fault.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::OnceLock;
 
-use anstream::eprintln;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::exit::Exit;
+
+/// What went wrong with standard output, of which a process has one.
+static FAULT: OnceLock<io::Error> = OnceLock::new();
 
 /// Writes to the two streams. The only place that prints.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +31,30 @@ impl Printer {
 
     /// Data: what a script reads.
     pub(super) fn data(self, text: &str) {
-        // A closed pipe (`venire ... | head`) is no fault.
-        let _ = writeln!(anstream::stdout(), "{text}");
+        if FAULT.get().is_none()
+            && let Err(error) = writeln!(anstream::stdout(), "{text}")
+        {
+            self.failed(error);
+        }
+    }
+
+    /// Notes that standard output could not be written to.
+    pub(super) fn failed(self, error: io::Error) {
+        let _ = FAULT.set(error);
+    }
+
+    /// How a verb ends that would end with `exit`, all that was printed considered.
+    pub(super) fn end(self, exit: Exit) -> anyhow::Result<Exit> {
+        if let Err(error) = io::stdout().flush() {
+            self.failed(error);
+        }
+        match FAULT.get() {
+            // Whoever hung up or pressed Ctrl-C knows.
+            Some(_) if exit == Exit::Interrupted => Ok(exit),
+            Some(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::ClosedPipe),
+            Some(error) => Err(anyhow::anyhow!("failed to write to standard output: {error}")),
+            None => Ok(exit),
+        }
     }
 
     /// Data as JSON, on one line when it goes to a script.
@@ -35,36 +66,41 @@ impl Printer {
     /// Words for a person.
     pub(super) fn say(self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            words(text);
         }
     }
 
     /// Something to know before trusting the result.
     pub(super) fn warn(self, text: &str) {
-        eprintln!("warning: {text}");
+        words(&format!("warning: {text}"));
     }
 
     /// A result in words: on stdout, since it is what was asked for.
     pub(super) fn result(self, text: &str) {
-        let _ = writeln!(anstream::stdout(), "{text}");
+        self.data(text);
     }
 
     /// An error, one line a cause.
     pub(super) fn error(self, error: &anyhow::Error) {
         let mut causes = error.chain();
         if let Some(first) = causes.next() {
-            eprintln!("error: {first}");
+            words(&format!("error: {first}"));
         }
         let mut last = error.to_string();
         for cause in causes {
             let text = cause.to_string();
             // A transparent wrapper says the same words again.
             if text != last {
-                eprintln!("caused by: {text}");
+                words(&format!("caused by: {text}"));
             }
             last = text;
         }
     }
+}
+
+/// A line on stderr.
+fn words(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// A table whose columns are set apart by spaces; `numbers` are aligned right.

@@ -68,7 +68,7 @@ impl Progress {
 }
 
 fn message(tally: &Tally) -> String {
-    let cost = match tally.cost_usd() {
+    let cost = match tally.run_cost_usd() {
         Some(0.0) => String::new(),
         Some(cost) => format!("  {cost:.4} USD"),
         None => "  cost unknown".into(),

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use super::Global;
-use super::exit::Exit;
+use super::exit::{Exit, Unwritten};
 use super::export::{self, WhatArg};
 use super::panel::{Keys, PanelArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
+use super::stop::Stop;
 use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Source};
 use crate::judge::Plan;
 use crate::panel::Panel;
@@ -270,8 +270,8 @@ pub(super) async fn run(
         plural(scan.count, "case", "cases"),
         plural(panel.seats.len() as u64, "judge", "judges")
     ));
-    let stop = CancellationToken::new();
-    let listening = tokio::spawn(stop_on_interrupt(stop.clone(), *printer));
+    let resume = format!("interrupted: `venire run --resume {}` goes on", record.id);
+    let stop = Stop::listen(*printer, Some(resume.clone()));
     let writer = store.writer()?;
     let scope = started.no_cache.then_some(record.id.as_str());
     let replies = Arc::new(store.replies(&writer, scope)?);
@@ -280,25 +280,31 @@ pub(super) async fn run(
         concurrency: args.max_concurrency as usize,
         retry_errors: args.retry_errors,
         resumed,
-        stop: stop.clone(),
+        stop: stop.stop.clone(),
+        abandon: stop.abandon.clone(),
         ledger: ledger.clone(),
     };
-    let warnings = panel.warnings();
+    let mut warnings = panel.warnings();
     let mut progress = Progress::new(scan.count, *printer);
     let place = run::Place { store: &store, run: &record, writer: &writer, replies };
     let report =
         run::execute(panel, read.cases()?, &place, &options, &mut |tally| progress.update(tally))
             .await;
     progress.finish();
-    listening.abort();
+    stop.judged();
     let report = report.with_context(|| {
         format!(
             "run `{}` broke off; what was judged is kept: go on with `venire run --resume {}`",
             record.id, record.id
         )
     })?;
+    for warning in report.tally.warnings() {
+        printer.warn(&warning);
+        warnings.push(warning);
+    }
     for output in &args.output {
-        export::write(&store, &record, output, args.what.into(), printer)?;
+        export::write(&store, &record, output, args.what.into(), printer)
+            .map_err(|error| error.context(Unwritten { run: record.id.clone() }))?;
     }
     let outcome = Outcome {
         run: &record,
@@ -318,6 +324,9 @@ pub(super) async fn run(
         printer.say("the rows are on stdout");
     } else {
         outcome.print(printer)?;
+    }
+    if !report.finished {
+        printer.warn(&resume);
     }
     Ok(exit(args, &report, printer))
 }
@@ -447,23 +456,6 @@ fn lock(store: &Path, run: &RunRecord) -> anyhow::Result<File> {
             Err(error).with_context(|| format!("failed to lock `{}`", path.display()))
         }
     }
-}
-
-/// First Ctrl-C: no new calls. Second: leave at once; what is on disk stays.
-pub(super) async fn stop_on_interrupt(stop: CancellationToken, printer: Printer) {
-    if tokio::signal::ctrl_c().await.is_err() {
-        return;
-    }
-    stop.cancel();
-    printer.warn("stopping: waiting for the calls in flight (Ctrl-C again leaves at once)");
-    if tokio::signal::ctrl_c().await.is_ok() {
-        leave();
-    }
-}
-
-#[expect(clippy::exit, reason = "the second Ctrl-C asks for just that")]
-fn leave() {
-    std::process::exit(130);
 }
 
 /// An id that sorts by time: `20260102-030405-1a2b`.

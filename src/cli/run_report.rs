@@ -59,7 +59,9 @@ impl Outcome<'_> {
             "threshold": self.spec.threshold,
             "calls": self.totals.calls_sent,
             "cached": self.totals.cached_hits,
-            "cost_usd": tally.cost_usd(),
+            "cost_usd": self.totals.spent_usd(),
+            "run_calls": tally.run_calls(),
+            "run_cost_usd": tally.run_cost_usd(),
             "elapsed_seconds": self.report.elapsed.as_secs_f64(),
             "by_judge": tally.judges,
             "warnings": self.warnings,
@@ -98,14 +100,18 @@ impl Outcome<'_> {
             statuses.join(", ")
         ));
         if self.totals.calls_sent > 0 || self.totals.cached_hits > 0 {
-            let cost = match tally.cost_usd() {
-                Some(cost) => format!("{cost:.4} US dollars"),
-                None => "price unknown".into(),
-            };
             printer.result(&format!(
-                "{} to model servers, {} from the store, {cost}",
+                "{} to model servers, {} from the store, {}",
                 plural(self.totals.calls_sent, "call", "calls"),
-                plural(self.totals.cached_hits, "reply", "replies")
+                plural(self.totals.cached_hits, "reply", "replies"),
+                dollars(self.totals.spent_usd())
+            ));
+        }
+        if tally.run_calls() > self.totals.calls_answered {
+            printer.result(&format!(
+                "the run's verdicts rest on {}, in all {}",
+                plural(tally.run_calls(), "reply", "replies"),
+                dollars(tally.run_cost_usd())
             ));
         }
         for judge in &tally.judges {
@@ -204,6 +210,7 @@ pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
         "judges": panel.seats.len(), "statuses": {}, "verdicts": 0, "unscored": 0,
         "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "degraded": 0,
         "threshold": spec.threshold, "calls": 0, "cached": 0, "cost_usd": 0.0,
+        "run_calls": 0, "run_cost_usd": 0.0,
         "elapsed_seconds": 0.0, "by_judge": [], "warnings": [],
     })
 }
@@ -242,6 +249,10 @@ pub(super) fn plan(
     ));
     printer.result("replies that are kept in the store are not asked for again");
     Ok(())
+}
+
+fn dollars(cost: Option<f64>) -> String {
+    cost.map_or_else(|| "price unknown".into(), |cost| format!("{cost:.4} US dollars"))
 }
 
 fn judges(judges: &[JudgeTally]) -> String {

@@ -98,7 +98,7 @@ impl<'a> Cell<'a> {
         match self {
             Self::Text(text) => Ok(Value::String(text.to_owned())),
             Self::Json(raw) => {
-                serde_json::from_str(raw).map_err(|e| RowProblem::Json { message: e.to_string() })
+                crate::config::json(raw).map_err(|message| RowProblem::Json { message })
             }
         }
     }

@@ -21,7 +21,7 @@ mod duplicates;
 mod error;
 mod fields;
 mod format;
-mod json_rows;
+pub(crate) mod json_rows;
 mod judgements;
 mod label_scale;
 mod label_set;

@@ -269,6 +269,7 @@ impl Judge for HttpJudge {
                 status: Status::ProviderError,
                 message,
                 http_status: None,
+                too_long: false,
                 attempts: 1,
                 hint: Some("start the service, or correct `url`".to_owned()),
             })

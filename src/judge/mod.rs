@@ -14,6 +14,7 @@ pub mod process;
 pub mod replay;
 pub mod rule;
 pub mod script;
+pub mod sources;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,11 @@ use futures::future::BoxFuture;
 use crate::case::Case;
 use crate::provider::{CallContext, Client, EndpointError, ProviderError};
 use crate::verdict::{Fingerprint, Verdict};
+
+/// Samples of one judge on one case at most, those of `--repeat` included. At a thousand the
+/// error of a vote is a thirtieth of the judge's own noise; more is a slip of the pen, and a
+/// case's verdicts are held in memory together.
+pub const MOST_SAMPLES: u32 = 1000;
 
 /// Gives a verdict on a case.
 pub trait Judge: fmt::Debug + Send + Sync {

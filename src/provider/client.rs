@@ -14,11 +14,12 @@ use super::chat::{ChatReply, ChatRequest};
 use super::context::CallContext;
 use super::endpoint::{Checked, Endpoint, EndpointSpec, Inner, Lane};
 use super::error::{EndpointError, ProviderError};
-use super::failure::Failure;
+use super::failure::{Failure, is_too_long};
 use super::flight::Flights;
 use super::key::ReplyKey;
 use super::ledger::Reservation;
 use super::pace::Frozen;
+use super::replies::Claim;
 use super::retry::{Waits, asked_for, asked_for_in_body};
 use super::transport::{Http, Incoming, Outgoing, Transport};
 use super::wire::{Decoded, Plan, ServerFault, Undecodable, downgraded};
@@ -26,6 +27,11 @@ use crate::verdict::{Status, Usage};
 
 /// A wait of a server's that is longer than this is as good as for ever.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long an answer that another process is asking for is waited for. One that stands still
+/// for longer is overtaken: paying twice is then better than waiting for ever.
+const LONGEST_CLAIM: Duration = Duration::from_secs(10 * 60);
+/// Pauses between looks at a claim: the first, and the longest.
+const CLAIM_PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(100)];
 /// Bytes a token, for pacing only: real usage corrects it afterwards.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -197,9 +203,11 @@ impl Client {
     }
 }
 
-/// A reply that was not paid for now.
+/// A reply that was not paid for now. Its cost is what was paid for it then, or where that is
+/// not known, what it would be.
 fn found(reply: ChatReply, endpoint: &Inner) -> ChatReply {
-    ChatReply { cached: true, attempts: 0, cost_usd: endpoint.price.map(|_| 0.0), ..reply }
+    let cost_usd = reply.cost_usd.or_else(|| Some(endpoint.price.as_ref()?.cost_usd(&reply.usage)));
+    ChatReply { cached: true, attempts: 0, cost_usd, ..reply }
 }
 
 fn stopped(ended: &Ended, endpoint: &Inner, doing: &str) -> ProviderError {
@@ -243,7 +251,10 @@ enum Next {
 impl Call<'_> {
     async fn run(&mut self, key: &ReplyKey) -> Result<ChatReply, ProviderError> {
         let context = self.context;
+        // Before the look-up: what another process has asked for meanwhile is then found.
+        let mut _claim = None;
         if !context.fresh {
+            _claim = Some(self.claim(key).await?);
             let lookup = within(context, context.replies.lookup(key)).await;
             let kept = lookup
                 .map_err(|ended| stopped(&ended, self.endpoint, "looking for a kept reply"))?;
@@ -260,6 +271,8 @@ impl Call<'_> {
         let usage = answer.decoded.usage.unwrap_or_else(|| self.upper_bound(&answer.decoded));
         let price = self.endpoint.price;
         reservation.spend(&usage, price.map(|price| price.micro_dollars(&usage)));
+        let cost_usd = price.map(|price| price.cost_usd(&usage));
+        cost_usd.inspect(|cost| reservation.paid(*cost));
         drop(reservation);
         let reply = ChatReply {
             text: answer.decoded.text,
@@ -271,7 +284,7 @@ impl Call<'_> {
             request_id: answer.request_id.or(answer.decoded.id),
             latency_ms: u64::try_from(answer.latency.as_millis()).unwrap_or(u64::MAX),
             attempts: self.attempts,
-            cost_usd: price.map(|price| price.cost_usd(&usage)),
+            cost_usd,
             downgraded: downgraded(self.request, answer.plan.form),
             cached: false,
         };
@@ -283,6 +296,29 @@ impl Call<'_> {
                 format!("`{}` replied, but the reply does not count: {error}", self.endpoint.name),
             )
             .hint("check that the store's disk has room and can be written to")),
+        }
+    }
+
+    /// Waits until no other process is asking the same.
+    async fn claim(&self, key: &ReplyKey) -> Result<Claim, ProviderError> {
+        let context = self.context;
+        let started = Instant::now();
+        let [mut pause, longest] = CLAIM_PAUSES;
+        loop {
+            if let Some(claim) = context.replies.claim(key) {
+                return Ok(claim);
+            }
+            if started.elapsed() >= LONGEST_CLAIM {
+                tracing::warn!(
+                    model = self.endpoint.name,
+                    "another process has been asking the same for long: asking anew"
+                );
+                return Ok(Box::new(()));
+            }
+            in_turn(context, sleep(pause)).await.map_err(|ended| {
+                stopped(&ended, self.endpoint, "waiting for another process that asks the same")
+            })?;
+            pause = (pause * 2).min(longest);
         }
     }
 
@@ -387,14 +423,16 @@ impl Call<'_> {
                 }
                 Err((failure, usage)) => {
                     if let Some(usage) = usage {
-                        let price = endpoint.price.map(|price| price.micro_dollars(&usage));
-                        reservation.spend(&usage, price);
+                        let price = endpoint.price;
+                        reservation.spend(&usage, price.map(|price| price.micro_dollars(&usage)));
+                        price.inspect(|price| reservation.paid(price.cost_usd(&usage)));
                     }
                     failure
                 }
             },
         };
-        if let Failure::Server { status: 400 | 422 | 500 | 501, fault, .. } = &failure
+        if let Failure::Server { status: status @ (400 | 422 | 500 | 501), fault, .. } = &failure
+            && !is_too_long(*status, fault)
             && endpoint.capability.learn(wire, fault, plan, request)
         {
             admission.answered();

@@ -167,7 +167,7 @@ async fn a_reply_is_paid_kept_and_then_found() {
     assert_eq!(paid.model.as_deref(), Some("m-1"));
     assert_eq!(paid.cost_usd, Some(36e-6));
     let found = bench.ask().await.unwrap();
-    assert_eq!((found.attempts, found.cached, found.cost_usd), (0, true, Some(0.0)));
+    assert_eq!((found.attempts, found.cached, found.cost_usd), (0, true, Some(36e-6)));
     assert_eq!((found.text, found.usage), (paid.text, paid.usage));
     assert_eq!(bench.sent(), 1);
     let totals = bench.context.ledger.totals();

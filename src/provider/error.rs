@@ -12,6 +12,8 @@ pub struct ProviderError {
     pub message: String,
     /// The HTTP status, where a server answered.
     pub http_status: Option<u16>,
+    /// Whether the prompt does not fit in the model's context: no other form of it will.
+    pub too_long: bool,
     /// Requests sent.
     pub attempts: u32,
     /// What to do about it, where we know.
@@ -50,7 +52,13 @@ pub enum EndpointError {
 
 impl ProviderError {
     pub(super) fn new(status: Status, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), http_status: None, attempts: 0, hint: None }
+        let message = message.into();
+        Self { status, message, http_status: None, too_long: false, attempts: 0, hint: None }
+    }
+
+    pub(super) fn too_long(mut self) -> Self {
+        self.too_long = true;
+        self
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {

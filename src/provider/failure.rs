@@ -40,6 +40,7 @@ impl Failure {
                     u32::MAX
                 }
             }
+            Self::Server { status, fault, .. } if is_too_long(*status, fault) => 1,
             Self::Server { status, .. } => match status {
                 408 | 409 | 425 => MAX_ATTEMPTS,
                 // Not implemented, and not this version: nothing that time heals.
@@ -70,7 +71,11 @@ impl Failure {
         match self {
             Self::Transport(fault) => !matches!(fault.trouble, Trouble::TooLarge | Trouble::Setup),
             Self::Server { status, wait, fault } => {
-                *status >= 500 && *status != 501 && wait.is_none() && !fault.mentions(&["loading"])
+                *status >= 500
+                    && *status != 501
+                    && wait.is_none()
+                    && !fault.mentions(&["loading"])
+                    && !is_too_long(*status, fault)
             }
             Self::Unreadable { .. } => false,
         }
@@ -129,10 +134,11 @@ fn server_error(
     let says = if words.is_empty() { String::new() } else { format!(": {words}") };
     let error = |status, what: String| ProviderError::new(status, what);
     match status {
-        400 | 413 | 422 | 500 if overflows(fault) => error(
+        _ if is_too_long(status, fault) => error(
             Status::ProviderError,
             format!("the prompt does not fit in the context of `{name}`{says}"),
         )
+        .too_long()
         .hint("shorten the case or the rubric's examples, or use a model with a longer context"),
         401 | 403 => {
             let denied = error(
@@ -199,8 +205,10 @@ fn exhausted(fault: &ServerFault) -> bool {
     fault.mentions(&long) || (fault.mentions(&account) && !fault.mentions(&short))
 }
 
-fn overflows(fault: &ServerFault) -> bool {
-    fault.mentions(&[
+/// Whether the prompt is longer than the model's context. A limit of a minute speaks of too
+/// many tokens as well, with another status.
+pub(super) fn is_too_long(status: u16, fault: &ServerFault) -> bool {
+    let phrases = [
         "context_length_exceeded",
         "exceed_context_size",
         "maximum context length",
@@ -212,7 +220,8 @@ fn overflows(fault: &ServerFault) -> bool {
         "maximum number of tokens",
         "reduce the length",
         "too many tokens",
-    ])
+    ];
+    matches!(status, 400 | 413 | 422 | 500) && fault.mentions(&phrases)
 }
 
 fn unknown_model(fault: &ServerFault) -> bool {
@@ -296,6 +305,22 @@ mod tests {
             assert!(server(429, body).attempts() > MAX_ATTEMPTS, "{body}");
             assert!(server(429, body).is_overload(), "{body}");
         }
+    }
+
+    #[test]
+    fn a_prompt_that_does_not_fit_is_asked_once_whatever_the_status() {
+        for body in [
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}"#,
+            r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#,
+        ] {
+            for status in [400, 413, 422, 500] {
+                assert_eq!(server(status, body).attempts(), 1, "{status} {body}");
+                assert!(!server(status, body).is_outage(), "{status} {body}");
+            }
+        }
+        assert!(
+            server(429, r#"{"error":{"message":"too many tokens per minute"}}"#).attempts() > 1
+        );
     }
 
     #[test]

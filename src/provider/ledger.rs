@@ -23,10 +23,12 @@ pub struct LedgerLimits {
 }
 
 /// What a run has taken so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LedgerTotals {
-    /// Millionths of a US dollar spent on calls that have a price.
+    /// Millionths of a US dollar spent on calls that have a price, each rounded up.
     pub micro_dollars: u64,
+    /// The same in US dollars, not rounded.
+    pub priced_usd: f64,
     /// Millionths of a US dollar reserved by calls in flight.
     pub micro_dollars_reserved: u64,
     /// Tokens of the calls that were answered; `calls` saturates.
@@ -35,6 +37,8 @@ pub struct LedgerTotals {
     pub tokens_reserved: u64,
     /// Requests sent, repeated and failed ones included.
     pub calls_sent: u64,
+    /// Of these, requests to models without a price.
+    pub calls_sent_unpriced: u64,
     /// Requests that a model answered. The others may have cost something that nobody tells.
     pub calls_answered: u64,
     /// Answered requests whose model has no price.
@@ -50,11 +54,19 @@ impl LedgerTotals {
         self.usage.tokens_in.saturating_add(self.usage.tokens_out)
     }
 
-    /// US dollars spent; `None` where no answered call had a price, although some were made.
+    /// US dollars spent; `None` where no call had a price, although some were made.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
-        (self.calls_unpriced == 0 || self.micro_dollars > 0)
-            .then(|| self.micro_dollars as f64 / 1e6)
+        let priced = self.calls_unpriced == 0 && self.calls_sent_unpriced == 0;
+        (priced || self.micro_dollars > 0).then(|| self.micro_dollars as f64 / 1e6)
+    }
+
+    /// US dollars spent in all; `None` where any call was made to a model without a price,
+    /// answered or not: nobody tells what a failed one cost.
+    #[must_use]
+    pub fn spent_usd(&self) -> Option<f64> {
+        let priced = self.calls_unpriced == 0 && self.calls_sent_unpriced == 0;
+        priced.then_some(self.priced_usd)
     }
 }
 
@@ -139,7 +151,8 @@ impl Ledger {
         let micro_dollars = worst.micro_dollars.unwrap_or(0);
         books.micro_dollars_reserved = books.micro_dollars_reserved.saturating_add(micro_dollars);
         books.tokens_reserved = books.tokens_reserved.saturating_add(tokens);
-        Ok(Reservation { ledger: Arc::clone(self), micro_dollars, tokens })
+        let priced = worst.micro_dollars.is_some();
+        Ok(Reservation { ledger: Arc::clone(self), micro_dollars, tokens, priced })
     }
 
     /// As [`Ledger::reserve`], but where only what calls in flight have set aside stands in
@@ -218,6 +231,7 @@ pub struct Reservation {
     ledger: Arc<Ledger>,
     micro_dollars: u64,
     tokens: u64,
+    priced: bool,
 }
 
 impl Reservation {
@@ -229,7 +243,13 @@ impl Reservation {
         let mut books = self.ledger.books();
         self.ledger.check_calls(&books)?;
         books.calls_sent += 1;
+        books.calls_sent_unpriced += u64::from(!self.priced);
         Ok(())
+    }
+
+    /// Books what an answered request cost, not rounded, beside [`Reservation::spend`].
+    pub fn paid(&self, usd: f64) {
+        self.ledger.books().priced_usd += usd;
     }
 
     /// Books what an answered request took; `micro_dollars` is `None` without a price. More

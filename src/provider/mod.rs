@@ -33,6 +33,6 @@ pub use endpoint::{Endpoint, EndpointSpec};
 pub use error::{EndpointError, ProviderError};
 pub use key::ReplyKey;
 pub use ledger::{Ledger, LedgerLimits, LedgerTotals, Reservation, WorstCase};
-pub use replies::{KeepError, NoReplies, ReplyStore};
+pub use replies::{Claim, KeepError, NoReplies, ReplyStore};
 pub use service::provider_names;
 pub(crate) use transport::is_loopback;

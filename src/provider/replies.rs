@@ -7,8 +7,17 @@ use futures::future::BoxFuture;
 use super::chat::ChatReply;
 use super::key::ReplyKey;
 
+/// The right to ask a question, held while it is asked; given back when dropped.
+pub type Claim = Box<dyn fmt::Debug + Send + Sync>;
+
 /// Where replies are kept. The store implements it; [`NoReplies`] keeps nothing.
 pub trait ReplyStore: fmt::Debug + Send + Sync {
+    /// Claims the question under this key for this process, so that no other one with the
+    /// same store asks it at the same time; `None` while another holds it. Must not block.
+    fn claim(&self, _: &ReplyKey) -> Option<Claim> {
+        Some(Box::new(()))
+    }
+
     /// The reply kept under this key.
     fn lookup<'a>(&'a self, key: &'a ReplyKey) -> BoxFuture<'a, Option<ChatReply>>;
 

@@ -232,14 +232,8 @@ impl Rubric {
                     ),
                 ));
             }
-            if !criterion.weight.is_finite() || criterion.weight < 0.0 {
-                problems.push(Problem::new(
-                    at("weight"),
-                    format!(
-                        "`{}` is not a weight: expected a number of 0 or more",
-                        criterion.weight
-                    ),
-                ));
+            if let Err(reason) = config::check_weight(criterion.weight, true) {
+                problems.push(Problem::new(at("weight"), reason));
             }
             if !(0.0..=1.0).contains(&criterion.pass_mark) {
                 problems.push(Problem::new(

@@ -52,6 +52,8 @@ pub struct Options {
     pub resumed: bool,
     /// Fires to stop: no new measurement starts, those in flight end.
     pub stop: CancellationToken,
+    /// Fires to give up what is in flight too: those verdicts are not kept.
+    pub abandon: CancellationToken,
     /// Money and tokens.
     pub ledger: Arc<Ledger>,
 }
@@ -116,6 +118,9 @@ where
     let panel = Arc::new(panel);
     let mut tally =
         Tally::new(panel.seats.iter().map(|s| (s.name.clone(), s.judge.fingerprint().to_string())));
+    for (judge, seat) in tally.judges.iter_mut().zip(&panel.seats) {
+        judge.asks_models = seat.judge.kind() == "llm";
+    }
     let mut source = read(cases, Store::open(store.path())?, run.number, options.clone());
     let mut open: JoinSet<Result<Option<Ruling>, StoreError>> = JoinSet::new();
     let mut exhausted = false;
@@ -144,7 +149,7 @@ where
                 Some(Ok(work)) => {
                     let judged = judge(
                         panel.clone(), work, run.number, (*writer).clone(), replies.clone(),
-                        options.ledger.clone(),
+                        options.clone(),
                     );
                     open.spawn(judged);
                 }
@@ -245,11 +250,12 @@ async fn judge(
     run: i64,
     writer: Writer,
     replies: Arc<dyn ReplyStore>,
-    ledger: Arc<Ledger>,
+    options: Options,
 ) -> Result<Option<Ruling>, StoreError> {
     let Work { position, case, known, .. } = work;
     writer.case(run, position, &case).await?;
-    let context = CallContext { replies, ledger, ..CallContext::standalone(FOREVER) };
+    let Options { ledger, abandon: cancel, .. } = options;
+    let context = CallContext { replies, ledger, cancel, ..CallContext::standalone(FOREVER) };
     let keeper = Keeper { panel: &panel, run, position, writer: &writer };
     let mut ruling = panel.judge_with(&case, &context, known, &keeper).await;
     if ruling.verdicts.iter().any(stopped) {

@@ -72,6 +72,9 @@ pub struct RulingRow {
     pub case: String,
     /// The panel's score in [0,1]; null below the quorum.
     pub score: Option<f64>,
+    /// The least and the greatest score that the full panel could have given, where a
+    /// sequential panel left votes out; else null.
+    pub score_bounds: Option<[f64; 2]>,
     /// The same over the votes as given.
     pub raw_score: Option<f64>,
     /// The mean of the votes.
@@ -139,6 +142,7 @@ impl RulingRow {
             run: run.to_owned(),
             case: ruling.case.clone(),
             score: ruling.score.map(crate::score::Score::get),
+            score_bounds: ruling.score_bounds.map(|(least, most)| [least.get(), most.get()]),
             raw_score: ruling.raw_score.map(crate::score::Score::get),
             tiebreak: ruling.tiebreak.map(crate::score::Score::get),
             spread: ruling.spread,

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::ruling::{Decision, Ruling};
 use crate::stats::distribution::student_critical;
 use crate::verdict::{Status, StatusCounts, Verdict};
@@ -33,8 +34,15 @@ pub struct JudgeTally {
     pub tokens_in: u64,
     /// Completion tokens.
     pub tokens_out: u64,
-    /// US dollars for answers that were not in the store; `None` where a call has no price.
-    pub cost_usd: Option<f64>,
+    /// What its scores were read from.
+    pub score_sources: ScoreSources,
+    /// Replies of model servers that its verdicts rest on, whenever they were paid for.
+    pub run_calls: u64,
+    /// US dollars that these cost when they were paid for; `None` where a call has no price.
+    pub run_cost_usd: Option<f64>,
+    /// Whether it asks model servers, so that a call of it that failed may have cost something.
+    #[serde(skip)]
+    pub asks_models: bool,
     #[serde(skip)]
     score: Moments,
     #[serde(skip)]
@@ -100,6 +108,9 @@ impl JudgeTally {
         {
             self.failure = Some(format!("{}: {detail}", verdict.status));
         }
+        if verdict.status == Status::Ok {
+            self.score_sources.add(verdict.notes.get(SCORE_SOURCE));
+        }
         if verdict.cached {
             self.cached += 1;
         } else if verdict.attempts > 0 {
@@ -107,13 +118,14 @@ impl JudgeTally {
         }
         self.tokens_in += verdict.usage.tokens_in;
         self.tokens_out += verdict.usage.tokens_out;
+        self.run_calls += u64::from(verdict.usage.calls);
+        let asked = verdict.usage.calls > 0 || (self.asks_models && verdict.attempts > 0);
         match verdict.cost_usd {
-            Some(cost) if !verdict.cached => self.cost += cost,
-            None if verdict.usage.calls > 0 && !verdict.cached => self.unpriced = true,
-            _ => {}
+            Some(cost) => self.cost += cost,
+            None => self.unpriced |= asked,
         }
         self.mean_latency_ms = self.latency.mean();
-        self.cost_usd = (!self.unpriced).then_some(self.cost);
+        self.run_cost_usd = (!self.unpriced).then_some(self.cost);
     }
 }
 
@@ -146,7 +158,7 @@ impl Tally {
             .map(|(name, fingerprint)| JudgeTally {
                 name,
                 fingerprint,
-                cost_usd: Some(0.0),
+                run_cost_usd: Some(0.0),
                 ..JudgeTally::default()
             })
             .collect();
@@ -186,16 +198,29 @@ impl Tally {
         self.statuses.total()
     }
 
+    /// What to know before trusting the scores.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.judges.iter().filter_map(|judge| judge.score_sources.warning(&judge.name)).collect()
+    }
+
     /// Verdicts without a score that were asked for.
     #[must_use]
     pub fn unscored(&self) -> u64 {
         self.verdicts() - self.statuses.get(Status::Ok) - self.not_needed
     }
 
-    /// US dollars for answers that were not in the store; `None` where a call has no price.
+    /// Replies of model servers that the verdicts rest on, whenever they were paid for.
     #[must_use]
-    pub fn cost_usd(&self) -> Option<f64> {
-        self.judges.iter().map(|judge| judge.cost_usd).sum()
+    pub fn run_calls(&self) -> u64 {
+        self.judges.iter().map(|judge| judge.run_calls).sum()
+    }
+
+    /// US dollars that these cost when they were paid for; `None` where a call has no price.
+    #[must_use]
+    pub fn run_cost_usd(&self) -> Option<f64> {
+        // (`+ 0.0`: the sum of no floats is -0.0.)
+        self.judges.iter().map(|judge| judge.run_cost_usd).sum::<Option<f64>>().map(|c| c + 0.0)
     }
 }
 
@@ -217,14 +242,26 @@ mod tests {
 
     #[test]
     fn an_unpriced_call_makes_the_cost_unknown_and_never_zero() {
-        let mut judge = JudgeTally { cost_usd: Some(0.0), ..JudgeTally::default() };
+        let mut judge = JudgeTally { run_cost_usd: Some(0.0), ..JudgeTally::default() };
         let mut verdict = Verdict { cost_usd: Some(0.5), ..Verdict::ok(Score::ONE) };
         verdict.usage.calls = 1;
         judge.add(&verdict);
-        assert_eq!(judge.cost_usd, Some(0.5));
+        assert_eq!(judge.run_cost_usd, Some(0.5));
         judge.add(&Verdict { cached: true, ..verdict.clone() });
-        assert_eq!(judge.cost_usd, Some(0.5), "a stored answer costs nothing again");
+        let counted = (judge.run_cost_usd, judge.run_calls);
+        assert_eq!(counted, (Some(1.0), 2), "a stored answer was paid for once");
         judge.add(&Verdict { cost_usd: None, ..verdict });
-        assert_eq!(judge.cost_usd, None);
+        assert_eq!(judge.run_cost_usd, None);
+    }
+
+    #[test]
+    fn a_failed_call_to_a_model_without_a_price_may_have_cost_something() {
+        let failed = Verdict { attempts: 2, ..Verdict::failed(Status::ProviderError, "down") };
+        let mut rule = JudgeTally { run_cost_usd: Some(0.0), ..JudgeTally::default() };
+        rule.add(&failed);
+        assert_eq!(rule.run_cost_usd, Some(0.0), "a rule never costs anything");
+        let mut model = JudgeTally { asks_models: true, ..JudgeTally::default() };
+        model.add(&failed);
+        assert_eq!(model.run_cost_usd, None);
     }
 }

@@ -124,6 +124,7 @@ fn options() -> Options {
         retry_errors: false,
         resumed: false,
         stop: CancellationToken::new(),
+        abandon: CancellationToken::new(),
         ledger: Arc::default(),
     }
 }

@@ -4,6 +4,8 @@
 //! can be done again without asking anyone. What is on disk survives the death of the
 //! process at any moment.
 
+mod claims;
+mod file;
 mod replies;
 mod sqlite;
 mod writer;
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use self::claims::Claims;
 pub use self::replies::Replies;
 use self::sqlite::Database;
 pub use self::writer::Writer;
@@ -42,28 +45,94 @@ pub enum StoreError {
         /// The file looked for.
         path: PathBuf,
     },
-    /// The file was written by another version.
+    /// The file was written by a newer version.
     #[error(
-        "`{path}` is a store of format {found}, and this program reads format {supported}: use the venire that wrote it, or another file with `--store`"
+        "`{path}` is a store of format {found}, and this program reads up to format {supported}: use the venire that wrote it, or another file with `--store`"
     )]
     Version {
         /// The store's file.
         path: PathBuf,
         /// The version in the file.
         found: i64,
-        /// The version understood.
+        /// The newest version understood.
         supported: i64,
     },
+    /// The file can't be opened.
+    #[error("failed to open the store `{path}`: {message}")]
+    Open {
+        /// The store's file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The file is something else.
+    #[error("`{path}` is no venire store: {what}; name another file with `--store`")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// The file or its folder can't be written to.
+    #[error(
+        "the store `{path}` can't be written to: the file, its folder or the disk is read-only"
+    )]
+    ReadOnly {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// Another program holds the file.
+    #[error(
+        "the store `{path}` has been locked by another program for {seconds} s: try again when that is done"
+    )]
+    Busy {
+        /// The store's file.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// There is no room.
+    #[error("no room is left on the disk of the store `{path}`")]
+    Full {
+        /// The store's file.
+        path: PathBuf,
+    },
+    /// The file holds what no store can hold.
+    #[error("the store `{path}` is damaged: {message}")]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+        /// In the database's words.
+        message: String,
+    },
     /// The database refused.
-    #[error("the store refused: {message}")]
+    #[error("the store `{path}` refused: {message}")]
     Database {
+        /// The store's file.
+        path: PathBuf,
         /// In its own words.
         message: String,
     },
     /// A row does not hold what it should.
-    #[error("a stored {what} can't be read: {message}")]
+    #[error("a {what} in the store `{path}` can't be read: {message}")]
     Corrupt {
+        /// The store's file.
+        path: PathBuf,
         /// Verdict, ruling, case or reply.
+        what: &'static str,
+        /// Why.
+        message: String,
+    },
+    /// The writer's thread could not be started.
+    #[error("failed to start the store's writer: {message}")]
+    Start {
+        /// Why.
+        message: String,
+    },
+    /// A row can't be written as JSON.
+    #[error("a {what} can't be written as JSON: {message}")]
+    Unwritable {
+        /// Verdict, ruling or case.
         what: &'static str,
         /// Why.
         message: String,
@@ -155,6 +224,31 @@ pub struct RunRecord {
     pub summary: Option<String>,
 }
 
+impl StoreError {
+    /// Whether it is about which file was named, and not about what became of a good one.
+    #[must_use]
+    pub fn is_wrong_path(&self) -> bool {
+        match self {
+            Self::Folder { .. }
+            | Self::Missing { .. }
+            | Self::Version { .. }
+            | Self::Open { .. }
+            | Self::Foreign { .. }
+            | Self::ReadOnly { .. }
+            | Self::AmbiguousRun { .. }
+            | Self::NoSuchRun { .. } => true,
+            Self::Busy { .. }
+            | Self::Full { .. }
+            | Self::Damaged { .. }
+            | Self::Database { .. }
+            | Self::Corrupt { .. }
+            | Self::Start { .. }
+            | Self::Unwritable { .. }
+            | Self::Ended { .. } => false,
+        }
+    }
+}
+
 /// A store for reading; [`Store::writer`] starts the one that writes.
 #[derive(Debug)]
 pub struct Store {
@@ -163,10 +257,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store, making the file where it is not there.
+    /// Opens a store for writing, making the file where it is not there.
     ///
     /// # Errors
-    /// When the file can't be made, opened, or is of another version.
+    /// When the file can't be made or opened, is of a newer version, or is no store: another
+    /// program's database is left as it is.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| StoreError::Folder {
@@ -177,14 +272,21 @@ impl Store {
         Ok(Self { path: path.to_owned(), database: Database::create(path)? })
     }
 
-    /// Opens a store that must be there.
+    /// Opens a store that must be there, for reading: nothing of the file is changed, and it
+    /// and its folder may be read-only.
     ///
     /// # Errors
-    /// When the file is not there, can't be opened, or is of another version.
+    /// When the file is not there, can't be opened, is of a newer version, or is no store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !path.is_file() {
-            return Err(StoreError::Missing { path: path.to_owned() });
-        }
+        Ok(Self { path: path.to_owned(), database: Database::read(path)? })
+    }
+
+    /// Opens a store that must be there, for writing.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and where it can't be written to.
+    pub fn open_for_writing(path: &Path) -> Result<Self, StoreError> {
+        drop(Self::open(path)?);
         Self::create(path)
     }
 
@@ -208,7 +310,8 @@ impl Store {
     /// # Errors
     /// When the file can't be opened for reading.
     pub fn replies(&self, writer: &Writer, scope: Option<&str>) -> Result<Replies, StoreError> {
-        Ok(Replies::new(Database::read(&self.path)?, writer.clone(), scope))
+        let claims = Claims::beside(&self.path);
+        Ok(Replies::new(Database::read(&self.path)?, writer.clone(), scope, claims))
     }
 
     /// Adds a run and gives its number.
@@ -255,7 +358,7 @@ impl Store {
     /// When the store refuses or the row can't be read.
     pub fn case(&self, run: i64, position: u64) -> Result<Option<Case>, StoreError> {
         let Some((_, body)) = self.database.case(run, position)? else { return Ok(None) };
-        parse("case", &body).map(Some)
+        self.parse("case", &body).map(Some)
     }
 
     /// The verdicts on a case, by seat and sample.
@@ -264,7 +367,7 @@ impl Store {
     /// When the store refuses or a row can't be read.
     pub fn verdicts(&self, run: i64, position: u64) -> Result<Vec<Verdict>, StoreError> {
         let bodies = self.database.verdicts(run, position)?;
-        bodies.iter().map(|body| parse("verdict", body)).collect()
+        bodies.iter().map(|body| self.parse("verdict", body)).collect()
     }
 
     /// The ruling on a case, its verdicts included; `None` before it has one.
@@ -273,7 +376,7 @@ impl Store {
     /// When the store refuses or a row can't be read.
     pub fn ruling(&self, run: i64, position: u64) -> Result<Option<Ruling>, StoreError> {
         let Some(body) = self.database.ruling(run, position)? else { return Ok(None) };
-        let mut ruling: Ruling = parse("ruling", &body)?;
+        let mut ruling: Ruling = self.parse("ruling", &body)?;
         ruling.verdicts = self.verdicts(run, position)?;
         Ok(Some(ruling))
     }
@@ -304,7 +407,11 @@ impl Store {
     /// When the store refuses.
     pub fn delete_replies(&self, before: i64) -> Result<u64, StoreError> {
         let deleted = self.database.delete_replies(before)?;
-        self.database.vacuum()?;
+        // They are forgotten; a disk that is full, or a run that is going on, only keeps their
+        // room from being given back.
+        if let Err(error) = self.database.vacuum() {
+            tracing::warn!("the room of forgotten replies is not given back yet: {error}");
+        }
         Ok(deleted)
     }
 
@@ -315,11 +422,18 @@ impl Store {
     pub fn delete_run(&self, number: i64) -> Result<(), StoreError> {
         self.database.delete_run(number)
     }
-}
 
-fn parse<T: serde::de::DeserializeOwned>(what: &'static str, body: &str) -> Result<T, StoreError> {
-    serde_json::from_str(body)
-        .map_err(|error| StoreError::Corrupt { what, message: error.to_string() })
+    fn parse<T: serde::de::DeserializeOwned>(
+        &self,
+        what: &'static str,
+        body: &str,
+    ) -> Result<T, StoreError> {
+        serde_json::from_str(body).map_err(|error| StoreError::Corrupt {
+            path: self.path.clone(),
+            what,
+            message: error.to_string(),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 
+use super::claims::Claims;
 use super::sqlite::Database;
 use super::writer::Writer;
-use crate::provider::{ChatReply, KeepError, ReplyKey, ReplyStore};
+use crate::provider::{ChatReply, Claim, KeepError, ReplyKey, ReplyStore};
 
 /// Replies kept in a store.
 #[derive(Debug)]
@@ -18,11 +19,18 @@ pub struct Replies {
     database: Mutex<Database>,
     writer: Writer,
     scope: Option<String>,
+    claims: Claims,
 }
 
 impl Replies {
-    pub(super) fn new(database: Database, writer: Writer, scope: Option<&str>) -> Self {
-        Self { database: Mutex::new(database), writer, scope: scope.map(str::to_owned) }
+    pub(super) fn new(
+        database: Database,
+        writer: Writer,
+        scope: Option<&str>,
+        claims: Claims,
+    ) -> Self {
+        let scope = scope.map(str::to_owned);
+        Self { database: Mutex::new(database), writer, scope, claims }
     }
 
     /// A scope has keys of its own, so nothing recorded outside it is ever found.
@@ -37,6 +45,15 @@ impl Replies {
 }
 
 impl ReplyStore for Replies {
+    fn claim(&self, key: &ReplyKey) -> Option<Claim> {
+        let claim = self.claims.claim(&self.key(key));
+        if claim.is_none() {
+            // Its reply will come from outside.
+            self.writer.others_ask();
+        }
+        claim
+    }
+
     fn lookup<'a>(&'a self, key: &'a ReplyKey) -> BoxFuture<'a, Option<ChatReply>> {
         let key = self.key(key);
         if !self.writer.may_hold(&key) {

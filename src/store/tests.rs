@@ -142,7 +142,7 @@ async fn a_fault_of_the_disk_is_reported_and_nothing_is_written_after_it() {
 }
 
 #[test]
-fn a_store_of_another_version_is_refused() {
+fn a_store_of_a_newer_version_is_refused() {
     let (_folder, store) = store();
     let path = store.path().to_owned();
     drop(store);

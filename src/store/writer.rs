@@ -118,9 +118,10 @@ impl Writer {
             drop(database);
             has_ended.store(true, Ordering::Release);
         };
-        std::thread::Builder::new().name("store-writer".into()).spawn(run).map_err(|error| {
-            StoreError::Database { message: format!("failed to start the writer: {error}") }
-        })?;
+        std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(run)
+            .map_err(|error| StoreError::Start { message: error.to_string() })?;
         Ok(Self { sender, failure, ended, replies })
     }
 
@@ -190,6 +191,11 @@ impl Writer {
         self.send_and_wait(Some(Row::Reply { key, body })).await
     }
 
+    /// Takes note that another process asks questions too.
+    pub(super) fn others_ask(&self) {
+        self.replies.others.store(true, Ordering::Release);
+    }
+
     /// Whether the store may hold a reply under this key; if not, there is nothing to look for.
     pub(super) fn may_hold(&self, key: &[u8; 32]) -> bool {
         self.replies.may_hold(key)
@@ -253,5 +259,5 @@ impl Writer {
 
 fn text<T: serde::Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value)
-        .map_err(|error| StoreError::Corrupt { what, message: error.to_string() })
+        .map_err(|error| StoreError::Unwritable { what, message: error.to_string() })
 }

@@ -186,3 +186,189 @@ fn a_resumed_run_whose_data_or_panel_changed_is_refused() {
     bench.write("panel.toml", RULES.replace("0.5", "0.6"));
     bench.run(&["run", "--resume"]).exits(2).says(&["panel has changed"]);
 }
+
+#[test]
+fn a_key_that_stands_twice_is_named_wherever_json_or_yaml_is_read() {
+    let judge = r#""name": "short", "kind": "rule", "rule": "length", "words": {"max": 4}"#;
+    let bench = Workbench::with_rules();
+    for (name, text, key) in [
+        (
+            "p.json",
+            format!("{{\"threshold\": 0.2, \"judge\": [{{{judge}}}], \"threshold\": 0.9}}"),
+            "threshold",
+        ),
+        ("q.json", format!("{{\"judge\": [{{{judge}, \"name\": \"other\"}}]}}"), "name"),
+        (
+            "r.json",
+            format!("{{\"judge\": [{{{}}}]}}", judge.replace("4}", "4, \"max\": 9}")),
+            "max",
+        ),
+        ("s.yaml", format!("threshold: 0.2\njudge:\n- {{{judge}}}\nthreshold: 0.9\n"), "threshold"),
+        ("t.toml", format!("threshold = 0.2\n{RULES}"), "threshold"),
+    ] {
+        bench.write(name, text);
+        bench.run(&["check", "-c", name]).exits(2).says(&[name, key]);
+        if name.ends_with("json") {
+            bench.run(&["check", "-c", name]).says(&["twice", "line 1"]);
+        }
+    }
+    for (text, key) in [
+        (r#"{"output": "one", "output": "two"}"#, "output"),
+        (r#"{"output": "one", "metadata": {"a": 1, "a": 2}}"#, "`a`"),
+    ] {
+        bench.write("case.json", text);
+        bench.run(&["score", "--case", "case.json"]).exits(2).says(&["case.json", key, "twice"]);
+        bench.write("rows.jsonl", text);
+        bench.run(&["run", "rows.jsonl"]).exits(2).says(&["rows.jsonl", "1", "twice"]);
+    }
+}
+
+#[test]
+fn a_number_that_is_none_is_refused_in_every_format() {
+    let bench = Workbench::with_rules();
+    for value in ["nan", "inf", "-inf"] {
+        bench.write("panel.toml", RULES.replace("0.5", value));
+        bench.run(&["check"]).exits(2).says(&["panel.toml", "line 3", "finite"]);
+    }
+    bench.write("p.yaml", "threshold: .nan\njudge: []\n");
+    bench.run(&["check", "-c", "p.yaml"]).exits(2).says(&["p.yaml", "finite"]);
+}
+
+#[test]
+fn weights_that_no_sum_can_hold_are_refused_by_key() {
+    for weight in ["1e308", "1e-300", "0", "-1", "1e7"] {
+        let check = format!("{{ argv = [\"true\"], weight = {weight} }}");
+        let panel = format!(
+            "[[judge]]\nname = \"c\"\nkind = \"command\"\nchecks = [{check}, {{ argv = [\"false\"], weight = {weight} }}]\n"
+        );
+        let bench = bench_with_panel(&panel);
+        bench.run(&["check"]).exits(2).says(&["checks[0].weight", "weights are relative"]);
+        let part = format!("{{ weight = {weight}, check = {{ rule = \"refusal\" }} }}");
+        let panel = format!(
+            "[[judge]]\nname = \"c\"\nkind = \"rule\"\nrule = \"composite\"\ncombine = \"mean\"\nparts = [{part}]\n"
+        );
+        bench_with_panel(&panel).run(&["check"]).exits(2).says(&["weight"]);
+    }
+}
+
+#[test]
+fn more_samples_than_make_sense_are_refused_with_what_is_allowed() {
+    let bench = Workbench::with_rules();
+    for times in ["0", "1001", "4294967295", "-3"] {
+        let repeat = format!("--repeat={times}");
+        bench.run(&["run", "cases.csv", &repeat]).exits(2).says(&["--repeat"]);
+    }
+    let samples = |n: u32| {
+        let panel =
+            crate::workbench::model_panel("http://127.0.0.1:9", 1, &format!("samples = {n}"));
+        bench_with_panel(&panel)
+    };
+    samples(1001).run(&["check"]).exits(2).says(&["samples", "1000"]);
+    samples(500).run(&["check", "--repeat", "3"]).exits(2).says(&["m0", "1500", "1000"]);
+    samples(500).run(&["check", "--repeat", "2"]).exits(0);
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_said_in_the_words_of_who_wrote_it() {
+    let judge = |more: &str| format!("[[judge]]\nname = \"j\"\n{more}\n");
+    let model = "kind = \"llm\"\nmodel = \"openai/x\"\nbase_url = \"http://127.0.0.1:9\"\n";
+    for (panel, key) in [
+        (
+            format!("threshold = \"high\"\n{}", judge("kind = \"rule\"\nrule = \"refusal\"")),
+            "threshold",
+        ),
+        (format!("name = [1]\n{}", judge("kind = \"rule\"\nrule = \"refusal\"")), "name"),
+        (format!("quorum = -1\n{}", judge("kind = \"rule\"\nrule = \"refusal\"")), "quorum"),
+        (format!("timeout = true\n{}", judge("kind = \"rule\"\nrule = \"refusal\"")), "timeout"),
+        (format!("aggregate = 3\n{}", judge("kind = \"rule\"\nrule = \"refusal\"")), "aggregate"),
+        (
+            format!("aggregate = \"modus\"\n{}", judge("kind = \"rule\"\nrule = \"refusal\"")),
+            "modus",
+        ),
+        ("judge = 5\n".to_owned(), "judge"),
+        ("[[judge]]\nkind = \"rule\"\nrule = \"refusal\"\n".to_owned(), "name"),
+        (judge("kind = \"rule\"\nrule = \"length\"\nwords = 4"), "words"),
+        (judge("kind = \"rule\"\nrule = \"length\"\nwords = { max = \"four\" }"), "words"),
+        (judge("kind = \"rule\"\nrule = 7"), "rule"),
+        (judge(&format!("{model}samples = 1.5")), "samples"),
+        (judge(&format!("{model}temperature = \"warm\"")), "temperature"),
+        (judge(&format!("{model}rubric = {{}}")), "rubric"),
+        (judge(&format!("{model}headers = [\"a\"]")), "headers"),
+        (judge(&format!("{model}price = 3")), "price"),
+        (judge(&format!("{model}questions = \"all\"")), "questions"),
+        (judge(&format!("{model}mode = \"checklist\"\nquestions = [{{ text = 1 }}]")), "questions"),
+        (judge("kind = \"command\"\nchecks = [{ argv = \"make test\" }]"), "argv"),
+        (judge("kind = \"command\"\nchecks = \"make\""), "checks"),
+        (judge("kind = \"command\"\nchecks = [{ weight = 1 }]"), "argv"),
+        (judge("kind = \"script\"\nargv = { a = 1 }"), "argv"),
+        (judge("kind = \"script\"\nargv = [\"sh\"]\nworkers = -1"), "workers"),
+        (judge("kind = \"http\"\nurl = 5"), "url"),
+        (judge("kind = \"replay\"\nfile = []"), "file"),
+        (judge("kind = \"human\"\nscale = 5"), "scale"),
+        (judge("kind = \"observe\"\nexpect = 1"), "expect"),
+    ] {
+        let ran = bench_with_panel(&panel).run(&["check"]).exits(2);
+        assert!(ran.stderr.contains(key), "{panel}: {}", ran.stderr);
+        for word in [
+            "invalid type",
+            "invalid value",
+            "f64",
+            "u32",
+            "u64",
+            "struct ",
+            "enum ",
+            "variant",
+            "sequence",
+            "a map",
+            "a string",
+            "boolean",
+            "Spec",
+            " field",
+            "untagged",
+        ] {
+            assert!(!ran.stderr.contains(word), "`{word}` for {panel}: {}", ran.stderr);
+        }
+    }
+    let bench = Workbench::with_rules();
+    for (case, words) in [
+        ("{\"output\": 5}", "expected a text, found `5`"),
+        ("{\"output\": {\"a\": 1}}", "expected a text, found a table"),
+        ("[1]", "expected"),
+        ("{\"output\": \"x\"", "not JSON"),
+    ] {
+        bench.write("case.json", case);
+        let ran = bench.run(&["score", "--case", "case.json"]).exits(2).says(&["case.json", words]);
+        assert!(
+            !ran.stderr.contains("struct") && !ran.stderr.contains("invalid"),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_recording_may_be_a_table_with_tabs_or_a_json_list_and_other_names_are_said() {
+    let bench = Workbench::with_rules();
+    let panel = |file: &str| {
+        format!("threshold = 0.5\n[[judge]]\nname = \"j\"\nkind = \"replay\"\nfile = \"{file}\"\n")
+    };
+    let json = r#"[{"case": "a", "judge": "j", "score": 1},
+                   {"case": "b", "judge": "j", "score": 0}, {"case": "c", "judge": "j", "score": 0.5}]"#;
+    bench.write("r.json", json);
+    bench.write("r.tsv", "case\tjudge\tscore\na\tj\t1\nb\tj\t0\nc\tj\t0.5\n");
+    bench.write("r.jsonl", "{\"case\":\"a\",\"judge\":\"j\",\"score\":1}\n{\"case\":\"b\",\"judge\":\"j\",\"score\":0}\n{\"case\":\"c\",\"judge\":\"j\",\"score\":0.5}\n");
+    for file in ["r.json", "r.tsv", "r.jsonl"] {
+        bench.write("panel.toml", panel(file));
+        let summary = bench.run(&["run", "cases.csv", "--json"]).exits(0).json();
+        assert_eq!((&summary["accepted"], &summary["rejected"]), (&2.into(), &1.into()), "{file}");
+    }
+    bench.write("r.xlsx", "x");
+    bench.write("panel.toml", panel("r.xlsx"));
+    bench.run(&["check"]).exits(2).says(&["r.xlsx", ".tsv", ".json"]);
+    bench.write(
+        "r.json",
+        "[{\"case\": \"a\", \"score\": 1},\n {\"case\": \"b\", \"score\": 1, \"score\": 0}]",
+    );
+    bench.write("panel.toml", panel("r.json"));
+    bench.run(&["check"]).exits(2).says(&["r.json", "line 2", "score", "twice"]);
+}

@@ -9,6 +9,7 @@ mod calibrate_data;
 mod control;
 mod control_durability;
 mod control_model;
+mod costs;
 mod docs;
 mod durability;
 mod external;
@@ -18,7 +19,10 @@ mod golden_cases;
 mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
+mod output;
 mod provider;
 mod replies;
+mod signals;
+mod store_file;
 mod verbs;
 mod workbench;

@@ -198,3 +198,24 @@ fn quiet_says_nothing_and_help_has_an_example() {
         assert!(ran.stdout.contains("Example:"), "{verb} has no example");
     }
 }
+
+#[test]
+fn a_ruling_of_a_sequential_run_says_where_the_full_score_lies() {
+    let bench = Workbench::with_rules();
+    let judge = |name: &str, more: &str| {
+        format!(
+            "[[judge]]\nname = \"{name}\"\nkind = \"rule\"\nrule = \"length\"\n{more}\ngraded = false\n"
+        )
+    };
+    let panel = ["a", "b", "c"].map(|name| judge(name, "words = { min = 1 }")).concat();
+    let row = |bench: &Workbench| {
+        bench.run(&["run", "cases.csv", "-q", "-o", "r.jsonl", "--what", "rulings"]).exits(0);
+        bench.run(&["export", "latest", "-o", "r.csv", "--what", "rulings"]).exits(0);
+        bench.rows("r.jsonl")[0].clone()
+    };
+    bench.write("panel.toml", format!("sequential = true\nthreshold = 0.5\n{panel}"));
+    assert_eq!(row(&bench)["score_bounds"], json!([1.0, 1.0]));
+    assert!(bench.read("r.csv").lines().next().unwrap().contains("score_bounds"));
+    bench.write("panel.toml", format!("threshold = 0.5\n{panel}"));
+    assert_eq!(row(&bench)["score_bounds"], Value::Null);
+}

@@ -61,8 +61,7 @@ fn read(text: &str) -> Result<Vec<String>, (usize, String)> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(i, line)| {
-            let value: Value =
-                serde_json::from_str(line).map_err(|error| (i + 1, error.to_string()))?;
+            let value = crate::config::json(line).map_err(|message| (i + 1, message))?;
             let output = match &value {
                 Value::String(text) => Some(text.clone()),
                 other => other.get("output").and_then(Value::as_str).map(str::to_owned),

@@ -170,10 +170,10 @@ fn row_error(path: &Path, line: usize, reason: impl Into<String>) -> ReplayError
 fn json_rows(path: &Path, text: &str) -> Result<Vec<Row>, ReplayError> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(i, line)| match serde_json::from_str(line) {
+        .map(|(i, line)| match crate::config::json(line) {
             Ok(Value::Object(row)) => Ok((i + 1, row)),
             Ok(_) => Err(row_error(path, i + 1, "expected an object")),
-            Err(error) => Err(row_error(path, i + 1, error.to_string())),
+            Err(message) => Err(row_error(path, i + 1, message)),
         })
         .collect()
 }

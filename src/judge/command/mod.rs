@@ -22,7 +22,7 @@ use super::process::{
     Period, Sandbox, SandboxSpec, file_identity, find_program, folder_identity, is_inside,
 };
 use super::{BoxedJudge, BuildContext, BuildError};
-use crate::config::nearest;
+use crate::config::{check_weight, nearest};
 use crate::verdict::Fingerprint;
 
 /// Exit codes by which a shell says that it could not run a program.
@@ -244,10 +244,8 @@ impl CheckSpec {
             check_argument(argument, i == 0)
                 .map_err(|reason| BuildError::invalid(at(&format!("argv[{i}]")), reason))?;
         }
-        if !(self.weight.is_finite() && self.weight > 0.0) {
-            let reason = format!("expected a number above 0, found {}", self.weight);
-            return Err(BuildError::invalid(at("weight"), reason));
-        }
+        check_weight(self.weight, false)
+            .map_err(|reason| BuildError::invalid(at("weight"), reason))?;
         if self.timeout.get().is_zero() {
             return Err(BuildError::invalid(at("timeout"), "expected more than 0 seconds"));
         }

@@ -175,10 +175,8 @@ impl HumanSpec {
                 let reason = format!("`{}` is there twice", criterion.name);
                 return Err(BuildError::invalid(at("name"), reason));
             }
-            if !(criterion.weight.is_finite() && criterion.weight > 0.0) {
-                let reason = format!("expected a number above 0, found {}", criterion.weight);
-                return Err(BuildError::invalid(at("weight"), reason));
-            }
+            crate::config::check_weight(criterion.weight, false)
+                .map_err(|reason| BuildError::invalid(at("weight"), reason))?;
             if criterion.required && criterion.pass.is_none() {
                 let reason =
                     "a required criterion needs `pass`, the answer from which on it is met";

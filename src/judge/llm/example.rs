@@ -188,7 +188,7 @@ fn from_file(path: &Path) -> Result<Vec<Example>, BuildError> {
         })?;
         let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         rows.map(|(i, line)| {
-            serde_json::from_str::<Value>(line)
+            config::json(line)
                 .map_err(|e| invalid(format!("`{}` line {}: {e}", path.display(), i + 1)))
         })
         .collect::<Result<Vec<_>, _>>()?

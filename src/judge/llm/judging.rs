@@ -18,6 +18,7 @@ use super::spec::{Format, LlmSpec, Logprobs, Mode};
 use super::{logprobs, schema, verdict};
 use crate::case::Case;
 use crate::judge::BuildError;
+use crate::judge::sources::SCORE_SOURCE;
 use crate::provider::{ChatReply, ChatRequest, FinishReason, Message, ResponseFormat, Role};
 use crate::rubric::Rubric;
 use crate::verdict::{Fingerprint, Status, Verdict};
@@ -423,7 +424,7 @@ impl Judging {
             _ => Verdict::failed(Status::Internal, "a wrong number of replies was read"),
         };
         let by_logprobs = readings.iter().all(|r| r.place == Place::Logprobs);
-        let verdict = verdict.note("score_source", if by_logprobs { "logprobs" } else { "text" });
+        let verdict = verdict.note(SCORE_SOURCE, if by_logprobs { "logprobs" } else { "text" });
         match readings.iter().filter_map(|r| r.mass).reduce(f64::min) {
             Some(mass) => verdict.note("answer_mass", mass),
             None => verdict,

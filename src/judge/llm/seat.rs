@@ -192,7 +192,7 @@ impl LlmJudge {
         error: &ProviderError,
         context: &CallContext,
     ) -> Option<Prompt> {
-        let refused = matches!(error.http_status, Some(400 | 422));
+        let refused = matches!(error.http_status, Some(400 | 422)) && !error.too_long;
         if !refused || prompt.form != Form::Token || self.judging.logprobs() != Logprobs::Auto {
             return None;
         }
@@ -216,9 +216,11 @@ impl LlmJudge {
         verdict.attempts = failed_attempts + replies.iter().map(|r| r.attempts).sum::<u32>();
         verdict.latency_ms = latency_ms;
         verdict.cached = !replies.is_empty() && replies.iter().all(|r| r.cached);
-        // One call without a price leaves the sum unknown; no call costs nothing.
-        // (`+ 0.0`: the sum of no floats is -0.0.)
-        verdict.cost_usd = replies.iter().map(|r| r.cost_usd).sum::<Option<f64>>().map(|c| c + 0.0);
+        // One call without a price leaves the sum unknown, a failed one too; no call costs
+        // nothing. (`+ 0.0`: the sum of no floats is -0.0.)
+        let known = failed_attempts == 0 || self.server.price().is_some();
+        let cost = replies.iter().map(|r| r.cost_usd).sum::<Option<f64>>().map(|c| c + 0.0);
+        verdict.cost_usd = cost.filter(|_| known);
         verdict.model_returned = replies.iter().rev().find_map(|r| r.model.clone());
         if let Some(returned) = &verdict.model_returned
             && !same_family(self.server.model(), returned)

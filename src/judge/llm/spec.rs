@@ -14,7 +14,7 @@ use super::judging::{Judging, Parts};
 use super::logprobs::token_levels;
 use super::seat::LlmJudge;
 use super::shape::{Choice, Shape};
-use crate::judge::{BoxedJudge, BuildContext, BuildError};
+use crate::judge::{BoxedJudge, BuildContext, BuildError, MOST_SAMPLES};
 use crate::provider::{EndpointSpec, Price};
 use crate::rubric::{Lang, Rubric, folded};
 use crate::score::{Scale, Score};
@@ -339,6 +339,12 @@ impl LlmSpec {
         if self.samples == Some(0) {
             return Err(BuildError::invalid("samples", "`0` gives no vote: expected 1 or more"));
         }
+        if let Some(samples) = self.samples.filter(|samples| *samples > MOST_SAMPLES) {
+            return Err(BuildError::invalid(
+                "samples",
+                format!("`{samples}` are too many: expected at most {MOST_SAMPLES}"),
+            ));
+        }
         if self.max_tokens == Some(0) {
             return Err(BuildError::invalid(
                 "max_tokens",
@@ -360,15 +366,8 @@ impl LlmSpec {
                     "is empty: expected a question",
                 ));
             }
-            if !question.weight.is_finite() || question.weight < 0.0 {
-                return Err(BuildError::invalid(
-                    format!("questions[{i}].weight"),
-                    format!(
-                        "`{}` is not a weight: expected a number of 0 or more",
-                        question.weight
-                    ),
-                ));
-            }
+            crate::config::check_weight(question.weight, true)
+                .map_err(|reason| BuildError::invalid(format!("questions[{i}].weight"), reason))?;
         }
         Ok(())
     }

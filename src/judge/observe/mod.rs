@@ -220,10 +220,8 @@ impl Expectation {
         context: &BuildContext,
     ) -> Result<Ready, BuildError> {
         let at = |key: &str| format!("{field}.{key}");
-        if !(self.weight.is_finite() && self.weight > 0.0) {
-            let reason = format!("expected a number above 0, found {}", self.weight);
-            return Err(BuildError::invalid(at("weight"), reason));
-        }
+        crate::config::check_weight(self.weight, false)
+            .map_err(|reason| BuildError::invalid(at("weight"), reason))?;
         self.only_own_keys(field)?;
         let rules = self.text_rules(field)?;
         let mut once = false;

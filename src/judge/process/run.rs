@@ -3,14 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use super::group::{Group, MARK};
+use super::group::{self, Group};
 use super::{Capture, Isolation, Sandbox, drain};
 use crate::provider::CallContext;
 use crate::verdict::{Status, Verdict};
@@ -197,13 +196,8 @@ async fn spawn_walled(_: &Launch, isolation: Isolation) -> Result<Running, Spawn
 }
 
 async fn start(launch: &Launch, isolation: Option<String>) -> Result<Running, SpawnError> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let mark = format!(
-        "{}-{}-{:016x}",
-        std::process::id(),
-        COUNTER.fetch_add(1, Ordering::Relaxed),
-        rand::random::<u64>()
-    );
+    let mark = group::mark();
+    let (name, value) = group::marked_by(&mark);
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)
@@ -211,7 +205,7 @@ async fn start(launch: &Launch, isolation: Option<String>) -> Result<Running, Sp
         .env_clear()
         .envs(launch.sandbox.environment(&launch.private))
         .envs(launch.variables.iter().map(|(name, value)| (name, value)))
-        .env(MARK, &mark)
+        .env(name, value)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -221,8 +215,8 @@ async fn start(launch: &Launch, isolation: Option<String>) -> Result<Running, Sp
     // A program copied a moment ago is "busy" while another thread's fork still holds its
     // file open for writing.
     let mut tries = 0;
-    let child = loop {
-        match command.spawn() {
+    let started = loop {
+        match started(&mut command, &mark) {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy && tries < 20 => {
                 tries += 1;
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -230,9 +224,9 @@ async fn start(launch: &Launch, isolation: Option<String>) -> Result<Running, Sp
             other => break other,
         }
     };
-    let child =
-        child.map_err(|source| SpawnError::Start { program: launch.program.clone(), source })?;
-    let running = Running { group: Group::new(&child, mark), child, isolation };
+    let (group, child) =
+        started.map_err(|source| SpawnError::Start { program: launch.program.clone(), source })?;
+    let running = Running { group, child, isolation };
     #[cfg(target_os = "linux")]
     if let Some(leader) = running.group.leader() {
         launch
@@ -241,6 +235,15 @@ async fn start(launch: &Launch, isolation: Option<String>) -> Result<Running, Sp
             .map_err(|source| SpawnError::Limit { program: launch.program.clone(), source })?;
     }
     Ok(running)
+}
+
+/// Starts a child and its group in one step, so that none is ever without the other.
+fn started(command: &mut Command, mark: &str) -> std::io::Result<(Group, Child)> {
+    let Some(_admission) = group::admission() else {
+        return Err(std::io::Error::other("the program is leaving"));
+    };
+    let child = command.spawn()?;
+    Ok((Group::new(&child, mark.to_owned()), child))
 }
 
 /// Runs a child to its end. Dropping the future kills it.

@@ -1,4 +1,4 @@
-//! The `replay` judge: verdicts that were recorded before, from CSV or JSON Lines.
+//! The `replay` judge: verdicts that were recorded before, from CSV, TSV, JSON Lines or JSON.
 //!
 //! It reads judgements in long form (`item_id, judge, criterion, score`) and exported
 //! verdicts. What was not recorded is an abstention; what was recorded as failed is replayed
@@ -28,7 +28,7 @@ use crate::verdict::{CriterionScore, Fingerprint, Status, Verdict};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplaySpec {
-    /// The recording: `.csv` or `.jsonl`, plain or gzip. Columns: `item_id` (or `case`,
+    /// The recording: `.csv`, `.tsv`, `.jsonl` or `.json`, plain or gzip. Columns: `item_id` (or `case`,
     /// `id`), `judge`, `score`, and where there are some `criterion`, `raw`, `status`,
     /// `detail`, `feedback`, `sample`, `order`, `criteria`, `model_returned`, `tokens_in`,
     /// `tokens_out`, `cost_usd`, `latency_ms`.

@@ -8,6 +8,7 @@ use super::recording::{AB, ABSENT, BA, Entry, Extra, OTHER, UNSAID, key};
 use super::rows::{Row, RowError};
 use super::{Orders, ReplayScale, ReplaySpec};
 use crate::config::nearest;
+use crate::judge::MOST_SAMPLES;
 use crate::judge::process::plain;
 use crate::score::Score;
 use crate::verdict::{CriterionScore, Status};
@@ -63,8 +64,10 @@ impl Reader {
         let sample = row.count("sample")?.unwrap_or(0);
         let sample = u16::try_from(sample)
             .ok()
-            .filter(|sample| *sample < u16::MAX)
-            .ok_or_else(|| at(format!("`sample` is {sample}: expected less than 65535")))?;
+            .filter(|sample| u32::from(*sample) < MOST_SAMPLES)
+            .ok_or_else(|| {
+                at(format!("`sample` is {sample}: expected less than {MOST_SAMPLES}"))
+            })?;
         let order = match row.name("order")?.as_deref() {
             None => UNSAID,
             Some("ab") => AB,
@@ -106,8 +109,8 @@ impl Reader {
             cost_usd: row.number("cost_usd")?,
         };
         if let Some(usage) = row.json("usage")? {
-            let usage: crate::verdict::Usage = serde_json::from_value(usage)
-                .map_err(|error| RowError::at(row.line, format!("`usage`: {error}")))?;
+            let usage: crate::verdict::Usage = crate::config::from_value(usage)
+                .map_err(|problem| RowError::at(row.line, problem.inside("usage").to_string()))?;
             extra.tokens_in = usage.tokens_in;
             extra.tokens_out = usage.tokens_out;
             extra.calls = usage.calls;
@@ -301,12 +304,12 @@ fn criteria(row: &Row<'_>) -> Result<Vec<CriterionScore>, RowError> {
         Some(Value::Object(map)) => map
             .into_iter()
             .map(|(name, value)| {
-                let score: Option<Score> =
-                    serde_json::from_value(value).map_err(|e| wrong(format!("`{name}`: {e}")))?;
+                let score: Option<Score> = crate::config::from_value(value)
+                    .map_err(|e| wrong(format!("`{name}`: {e}")))?;
                 let (raw, passed, required, feedback) = (None, None, false, None);
                 Ok(CriterionScore { name, score, raw, passed, required, feedback })
             })
             .collect(),
-        Some(list) => serde_json::from_value(list).map_err(|error| wrong(error.to_string())),
+        Some(list) => crate::config::from_value(list).map_err(|e| wrong(e.to_string())),
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a recording: CSV or JSON Lines, plain or gzip, streamed.
+//! Rows of a recording: CSV, TSV, JSON Lines or a JSON list, plain or gzip, streamed.
 //!
 //! Only what a recording needs: fields by name, with the line they stand on.
 
@@ -9,6 +9,12 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
+
+use crate::config;
+use crate::dataset::json_rows::JsonRows;
+
+/// Bytes of one row at most.
+const LONGEST_ROW: usize = 64 * 1024 * 1024;
 
 /// Why a row can't be read: the line (the header is line 1) and the reason.
 #[derive(Debug)]
@@ -98,7 +104,7 @@ impl Row<'_> {
     /// A field that is JSON: itself in JSON Lines, a text that holds JSON in CSV.
     pub(super) fn json(&self, name: &str) -> Result<Option<Value>, RowError> {
         match self.get(name) {
-            Some(Value::String(text)) if self.is_csv => serde_json::from_str(&text)
+            Some(Value::String(text)) if self.is_csv => config::json(&text)
                 .map(Some)
                 .map_err(|error| RowError::at(self.line, format!("`{name}` is not JSON: {error}"))),
             other => Ok(other),
@@ -115,9 +121,13 @@ pub(super) fn read(
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let reader = open(path).map_err(|error| RowError::whole(error.to_string()))?;
     match name.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("csv") => read_csv(reader, &mut each),
-        Some("jsonl" | "ndjson") => read_json_lines(reader, &mut each),
-        _ => Err(RowError::whole("expected a name that ends in .csv or .jsonl, plain or with .gz")),
+        Some("csv") => read_csv(reader, b',', &mut each),
+        Some("tsv") => read_csv(reader, b'\t', &mut each),
+        Some("jsonl" | "ndjson") => read_json(JsonRows::lines(reader, LONGEST_ROW), &mut each),
+        Some("json") => read_json(JsonRows::list(reader, LONGEST_ROW), &mut each),
+        _ => Err(RowError::whole(
+            "expected a name that ends in .csv, .tsv, .jsonl, .ndjson or .json, plain or with .gz",
+        )),
     }
 }
 
@@ -135,9 +145,11 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 
 fn read_csv(
     reader: impl Read,
+    delimiter: u8,
     each: &mut impl FnMut(&Row<'_>) -> Result<(), RowError>,
 ) -> Result<(), RowError> {
-    let mut reader = csv::ReaderBuilder::new().from_reader(LineCounter::new(reader));
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(delimiter).from_reader(LineCounter::new(reader));
     let at = |error: &csv::Error| RowError {
         line: error.position().map(csv::Position::line),
         reason: error.to_string(),
@@ -189,18 +201,18 @@ impl<R: Read> Read for LineCounter<R> {
     }
 }
 
-fn read_json_lines(
-    reader: impl BufRead,
+fn read_json(
+    mut rows: JsonRows<impl BufRead>,
     each: &mut impl FnMut(&Row<'_>) -> Result<(), RowError>,
 ) -> Result<(), RowError> {
-    for (i, text) in reader.lines().enumerate() {
-        let line = i as u64 + 1;
-        let text = text.map_err(|error| RowError::at(line, error.to_string()))?;
-        if text.trim().is_empty() {
-            continue;
-        }
-        let map = serde_json::from_str(&text)
-            .map_err(|error| RowError::at(line, format!("not a JSON object: {error}")))?;
+    while let Some((line, cut)) = rows.advance() {
+        let at = |reason: String| RowError::at(line, reason);
+        let text = cut.and_then(|()| rows.text()).map_err(|problem| at(problem.to_string()))?;
+        let value =
+            config::json(text).map_err(|message| at(format!("not a JSON object: {message}")))?;
+        let Value::Object(map) = value else {
+            return Err(at(format!("not a JSON object: found {value}")));
+        };
         each(&Row { line, is_csv: false, fields: Fields::Json(map) })?;
     }
     Ok(())

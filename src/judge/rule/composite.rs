@@ -75,12 +75,8 @@ impl CompositeSpec {
         let mut parts: Vec<CompiledPart> = Vec::new();
         for (index, part) in self.parts.iter().enumerate() {
             let field = format!("parts[{index}]");
-            if !(part.weight.is_finite() && part.weight > 0.0) {
-                return Err(BuildError::invalid(
-                    format!("{field}.weight"),
-                    format!("is {}: expected a number above 0", part.weight),
-                ));
-            }
+            crate::config::check_weight(part.weight, false)
+                .map_err(|reason| BuildError::invalid(format!("{field}.weight"), reason))?;
             if part.weight != 1.0 && self.combine != Combine::Mean {
                 return Err(BuildError::invalid(
                     format!("{field}.weight"),

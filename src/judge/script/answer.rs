@@ -167,7 +167,8 @@ impl AnswerForm {
         let answer: Answer = serde_json::from_str(text).map_err(|error| {
             let shown = plain::head(text, SHOWN);
             unparseable(format!(
-                "the answer is not one JSON object in the expected form ({error}); logs belong on stderr: `{shown}`"
+                "the answer is not one JSON object in the expected form ({}); logs belong on stderr: `{shown}`",
+                crate::config::words::plain(&error.to_string())
             ))
         })?;
         match &answer.id {

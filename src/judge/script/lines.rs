@@ -42,6 +42,10 @@ struct Worker {
     _home: tempfile::TempDir,
 }
 
+/// How long a second line is watched for after a worker's first answer: one that writes two
+/// to every case is then found out at once, and later answers wait for nothing.
+const WATCH: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// What became of one exchange with a worker.
 enum Reply {
     Line(Vec<u8>),
@@ -97,6 +101,12 @@ impl Workers {
                             verdict = verdict.note("isolation", level.as_str());
                         }
                         worker.answered += 1;
+                        if worker.speaks_again().await {
+                            verdict = Verdict::failed(
+                                Status::ProviderError,
+                                "the script wrote a second line for one case: `mode = \"lines\"` is one line of answer for each line of input",
+                            );
+                        }
                         // After an answer out of form the two may be out of step.
                         let in_step =
                             !matches!(verdict.status, Status::Unparseable | Status::ProviderError);
@@ -128,6 +138,11 @@ impl Workers {
             let mut worker = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
             if worker.is_ready() {
                 return Some(worker);
+            }
+            if worker.has_unread() || !worker.stdout.buffer().is_empty() {
+                tracing::warn!(
+                    "a script wrote a line that no case asked for, after its answer: it is started anew"
+                );
             }
         }
     }
@@ -166,6 +181,15 @@ impl Worker {
     fn is_ready(&mut self) -> bool {
         let alive = matches!(self.running.child.try_wait(), Ok(None));
         alive && self.stdout.buffer().is_empty() && !self.has_unread()
+    }
+
+    /// Whether more follows the answer that was just read.
+    async fn speaks_again(&mut self) -> bool {
+        if self.answered == 1 {
+            let more = tokio::time::timeout(WATCH, self.stdout.fill_buf()).await;
+            return more.is_ok_and(|read| read.is_ok_and(|bytes| !bytes.is_empty()));
+        }
+        !self.stdout.buffer().is_empty() || self.has_unread()
     }
 
     /// Asks the pipe itself: the runtime may not have heard of its new bytes yet.

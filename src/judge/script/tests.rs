@@ -180,6 +180,31 @@ async fn a_line_that_nobody_asked_for_is_not_the_next_answer() {
 }
 
 #[tokio::test]
+async fn a_second_line_for_one_case_is_a_protocol_error() {
+    for script in [
+        // In one write, and in two.
+        r#"while read -r line; do printf '{"score":1}\n{"score":0}\n'; done"#,
+        r#"while read -r line; do echo '{"score":1}'; echo '{"score":0}'; done"#,
+        r#"while read -r line; do echo '{"score":1}'; echo debug; done"#,
+    ] {
+        let judge = lines(script, json!({}));
+        let context = context();
+        for id in ["a", "b", "c"] {
+            let verdict = judge.judge(&case(id), &context).await;
+            assert_eq!((verdict.status, verdict.score), (Status::ProviderError, None), "{script}");
+            assert!(verdict.detail.unwrap().contains("second line"), "{script}");
+        }
+    }
+    // Later than the first answer, but at once.
+    let late = r#"read -r line; echo '{"score":1}'; while read -r line; do
+        printf '{"score":1}\n{"score":0}\n'; done"#;
+    let judge = lines(late, json!({}));
+    let context = context();
+    assert_eq!(judge.judge(&case("a"), &context).await.status, Status::Ok);
+    assert_eq!(judge.judge(&case("b"), &context).await.status, Status::ProviderError);
+}
+
+#[tokio::test]
 async fn an_answer_for_another_case_is_refused() {
     let judge = lines(r#"while read -r line; do echo '{"id":"other","score":1}'; done"#, json!({}));
     let verdict = judge.judge(&case("a"), &context()).await;
@@ -217,7 +242,7 @@ async fn workers_die_with_their_judge() {
 
 #[tokio::test]
 async fn a_long_case_does_not_deadlock_a_worker_that_answers_early() {
-    let judge = lines(r#"while :; do echo '{"score":1}'; read -r line || exit 0; done"#, json!({}));
+    let judge = lines(r#"echo '{"score":1}'; while read -r line; do :; done"#, json!({}));
     let mut long = case("a");
     long.output = Some("好".repeat(500_000));
     let verdict = judge.judge(&long, &context()).await;

@@ -67,6 +67,10 @@ static QUALITY: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\[\[quality:([0-9]*\.?[0-9]+)\]\]").ok());
 static SCALE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(\d+)\s*(?:to|-|–|and|到|至)\s*(\d+)").ok());
+/// The cue that a one-token score is asked for with: every level, right before the answer.
+static LEVELS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?:Score \(|分数（)([0-9.]+(?:(?:, |、)[0-9.]+)+)[)）][:：]\s*$").ok()
+});
 static KEY: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#""([A-Za-z_][A-Za-z0-9_]*)"\s*:"#).ok());
 
@@ -120,6 +124,10 @@ pub(super) fn usual(asked: &Asked, noise: f64) -> Answer {
     if let Some(schema) = &asked.schema {
         return Answer::of(fill(schema, schema, "", &quality).to_string());
     }
+    if let Some(found) = LEVELS.as_ref().and_then(|pattern| pattern.captures(&quality.text)) {
+        let levels: Vec<&str> = found[1].split([',', '、']).map(str::trim).collect();
+        return one_level(&levels, quality.of("score"));
+    }
     let yes_no = mentions(&["yes or no", "yes/no", "`yes`", "\"yes\"", "'yes'"]);
     let shi_fou = mentions(&["“是”", "\"是\"", "「是」", "是或否", "`是`"]);
     let wants_json = asked.json || mentions(&["json"]);
@@ -146,13 +154,19 @@ pub(super) fn usual(asked: &Asked, noise: f64) -> Answer {
     let Some((low, high)) = scale else {
         return Answer::of(format!("{:.2}", quality.of("score")));
     };
-    let peak = f64::from(low) + quality.of("score") * f64::from(high - low);
+    let levels: Vec<String> = (low..=high).map(|level| level.to_string()).collect();
+    let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+    one_level(&levels, quality.of("score"))
+}
+
+/// One of some levels as one token, likelier the nearer it is to a quality.
+fn one_level(levels: &[&str], quality: f64) -> Answer {
+    let peak = quality * (levels.len() - 1) as f64;
     let weights: Vec<f64> =
-        (low..=high).map(|level| (-2.0 * (f64::from(level) - peak).powi(2)).exp()).collect();
+        (0..levels.len()).map(|at| (-2.0 * (at as f64 - peak).powi(2)).exp()).collect();
     let sum: f64 = weights.iter().sum();
-    Answer::likeliest(
-        (low..=high).zip(weights).map(|(level, w)| (level.to_string(), w / sum)).collect(),
-    )
+    let options = levels.iter().zip(weights).map(|(level, w)| ((*level).to_owned(), w / sum));
+    Answer::likeliest(options.collect())
 }
 
 /// An object with the keys that the prompt shows, or with a score.

@@ -131,7 +131,10 @@ fn named(entries: Entries<'_>, names: &[&str]) -> Option<serde_json::Value> {
 
 fn abstention(entries: Entries<'_>) -> Option<String> {
     match entries.iter().find(|(key, _)| ABSTAIN.contains(&folded(key).as_str()))?.1 {
-        Node::Text(ref why) if !why.trim().is_empty() => Some(why.trim().to_owned()),
+        Node::Text(ref why) if says_something(why) => Some(why.trim().to_owned()),
+        Node::Text(ref why) if !why.trim().is_empty() => {
+            Some("the judge abstained without a reason".into())
+        }
         Node::Bool(true) => {
             Some(reason(entries).unwrap_or_else(|| "the judge abstained without a reason".into()))
         }
@@ -142,12 +145,21 @@ fn abstention(entries: Entries<'_>) -> Option<String> {
 fn reason(entries: Entries<'_>) -> Option<String> {
     REASON.iter().find_map(|name| {
         entries.iter().find_map(|(key, node)| match node {
-            Node::Text(text) if folded(key) == *name && !text.trim().is_empty() => {
+            Node::Text(text) if folded(key) == *name && says_something(text) => {
                 Some(text.trim().to_owned())
             }
             _ => None,
         })
     })
+}
+
+/// Whether a reason is one: not empty, not dots, and not the words that stand in its place in
+/// the form that was asked for.
+fn says_something(text: &str) -> bool {
+    const FORM: [&str; 2] = ["one or two sentences", "一两句话"];
+    let words = text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    !words.is_empty() && !FORM.contains(&words.as_str())
 }
 
 /// The one value under any of several names; an error when they differ.

@@ -180,3 +180,42 @@ fn a_failure_says_what_was_wanted() {
     let failure = read_text("{\"score\": \"good\"}", &shape).unwrap_err();
     assert!(failure.message.contains("\"good\""), "{failure}");
 }
+
+#[test]
+fn the_form_s_own_words_are_no_reason() {
+    let shape = Shape::YesNo;
+    for echo in [
+        "one or two sentences",
+        "One or two sentences.",
+        " \"one or  two sentences\" ",
+        "一两句话",
+        "一两句话。",
+        "<一两句话>",
+        "...",
+        "…",
+        "",
+    ] {
+        let text = serde_json::json!({ "answer": "yes", "why": echo }).to_string();
+        let reading = read_text(&text, &shape).unwrap();
+        assert_eq!((reading.reason, reading.answers.len()), (None, 1), "{echo}");
+        let text = serde_json::json!({ "analysis": echo, "why": "It is right.", "answer": "yes" });
+        let reading = read_text(&text.to_string(), &shape).unwrap();
+        assert_eq!(reading.reason.as_deref(), Some("It is right."), "{echo}");
+    }
+    let real = "One or two sentences are missing.";
+    let text = serde_json::json!({ "answer": "no", "why": real }).to_string();
+    assert_eq!(read_text(&text, &shape).unwrap().reason.as_deref(), Some(real));
+    let parts = r#"{"criteria": {"accuracy": {"score": 4, "why": "one or two sentences"},
+                                 "style": {"score": 2, "why": "太长"}}}"#;
+    let shape = Shape::Rubric {
+        scale: "1-5".parse().unwrap(),
+        criteria: vec!["accuracy".into(), "style".into()],
+    };
+    let reasons: Vec<_> =
+        read_text(parts, &shape).unwrap().answers.into_iter().map(|a| a.reason).collect();
+    assert_eq!(reasons, [None, Some("太长".to_owned())]);
+    let text = r#"{"answer": null, "why": "one or two sentences"}"#;
+    let failure = read_text(text, &Shape::YesNo).unwrap_err();
+    assert_eq!(failure.status, Status::Abstained);
+    assert!(!failure.message.contains("sentences"), "{}", failure.message);
+}

@@ -65,6 +65,7 @@ fn refused_request(status: u16) -> ProviderError {
         status: Status::ProviderError,
         message: "bad request".into(),
         http_status: Some(status),
+        too_long: false,
         attempts: 1,
         hint: Some("check the model's name".into()),
     }
@@ -202,6 +203,16 @@ async fn a_request_that_is_refused_in_both_forms_says_nothing_about_log_probabil
     assert_eq!((too_long.status, too_long.attempts), (Status::ProviderError, 2));
     judge.judge(&Case::new("a", "c"), &context).await;
     assert_eq!(asked.lock().unwrap()[2].top_logprobs, Some(20));
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_not_sent_in_another_form() {
+    let too_long = ProviderError { too_long: true, ..refused_request(400) };
+    let (judge, asked) = judge(json!({"mode": "yes_no"}), vec![Err(too_long), Ok(reply("no"))]);
+    let context = CallContext::standalone(Duration::from_secs(5));
+    let verdict = judge.judge(&Case::new("a", "b"), &context).await;
+    assert_eq!((verdict.status, verdict.attempts), (Status::ProviderError, 1));
+    assert_eq!(asked.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
