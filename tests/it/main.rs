@@ -18,6 +18,7 @@ mod golden_cases;
 mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
+mod newcomer;
 mod provider;
 mod replies;
 mod verbs;
