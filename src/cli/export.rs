@@ -97,8 +97,7 @@ pub(super) fn write(
         return write_report(format, output, &cases.about(), &cases, printer).with_context(failed);
     }
     let writer = Writer::create(output).with_context(failed)?;
-    let mut labels =
-        if rows.with_case { Labels::of_run(run, printer) } else { Labels::default() };
+    let mut labels = if rows.with_case { Labels::of_run(run, printer) } else { Labels::default() };
     let columns = match (rows.with_case, writer.is_table()) {
         (true, true) => Columns::of_table(store, run.number, labels.criteria.clone())?,
         _ => Columns::Nested,

@@ -283,10 +283,7 @@ fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<E
         })
         .collect();
     printer.result(&table(
-        &[
-            "run", "state", "panel", "cases", "accepted", "rejected", "undecided", "data",
-            "started",
-        ],
+        &["run", "state", "panel", "cases", "accepted", "rejected", "undecided", "data", "started"],
         rows,
         &[3, 4, 5, 6],
     ));

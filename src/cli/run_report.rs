@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::printer::{Printer, plain, plural, table};
 use super::summary::{cure, number, vote};
-use crate::report::words::{rule, shortened};
 use crate::dataset::Scan;
 use crate::judge::Plan;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::LedgerTotals;
+use crate::report::words::{rule, shortened};
 use crate::ruling::Ruling;
 use crate::run::rows::each_ruling;
 use crate::run::{JudgeTally, Report, Tally};

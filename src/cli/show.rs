@@ -205,7 +205,10 @@ fn found(ruling: &Ruling) -> String {
     if !ruling.feedback.is_empty() {
         text.push_str("\nfeedback\n");
         for finding in &ruling.feedback {
-            text.push_str(&item(&format!("{} [{}]", finding.text, finding.judges.join(", ")), true));
+            text.push_str(&item(
+                &format!("{} [{}]", finding.text, finding.judges.join(", ")),
+                true,
+            ));
         }
     }
     text
@@ -269,10 +272,8 @@ fn several(
     }
     if let Some((_, _, first)) = kept.first() {
         let judges = first.votes.iter().map(|vote| vote.judge.as_str());
-        let header: Vec<&str> = std::iter::once("case")
-            .chain(judges)
-            .chain(["score", "spread", "decision"])
-            .collect();
+        let header: Vec<&str> =
+            std::iter::once("case").chain(judges).chain(["score", "spread", "decision"]).collect();
         let numbers: Vec<usize> = (1..header.len() - 1).collect();
         let rows = kept.iter().map(|(_, _, ruling)| row(ruling)).collect();
         printer.result(&format!("{}\n", table(&header, rows, &numbers)));
@@ -282,10 +283,7 @@ fn several(
         0 => String::new(),
         left => format!("; {left} more: `--limit N`"),
     };
-    printer.result(&format!(
-        "{fitting} of {}{chosen}{left}",
-        plural(all, "case", "cases")
-    ));
+    printer.result(&format!("{fitting} of {}{chosen}{left}", plural(all, "case", "cases")));
     if let Some((_, case, _)) = kept.first() {
         printer.say(&format!("one of them: venire show {} {}", run.id, plain(&case.id)));
     }

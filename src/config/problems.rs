@@ -232,10 +232,9 @@ fn remove_unknown(value: &mut Value, at: &str, key: &str) -> bool {
 
 fn occurrences(value: &Value, key: &str) -> usize {
     match value {
-        Value::Object(table) => table
-            .iter()
-            .map(|(name, held)| usize::from(name == key) + occurrences(held, key))
-            .sum(),
+        Value::Object(table) => {
+            table.iter().map(|(name, held)| usize::from(name == key) + occurrences(held, key)).sum()
+        }
         Value::Array(members) => members.iter().map(|member| occurrences(member, key)).sum(),
         _ => 0,
     }
@@ -244,8 +243,7 @@ fn occurrences(value: &Value, key: &str) -> usize {
 fn remove_anywhere(value: &mut Value, key: &str) -> bool {
     match value {
         Value::Object(table) => {
-            table.remove(key).is_some()
-                || table.values_mut().any(|held| remove_anywhere(held, key))
+            table.remove(key).is_some() || table.values_mut().any(|held| remove_anywhere(held, key))
         }
         Value::Array(members) => members.iter_mut().any(|member| remove_anywhere(member, key)),
         _ => false,

@@ -159,7 +159,8 @@ impl PanelSection {
         let mut explicit = table.get("threshold").cloned();
         let (mut panel, base) = match table.remove("path") {
             None => {
-                let panel = PanelSpec::from_value(Value::Object(table)).map_err(PanelFault::Here)?;
+                let panel =
+                    PanelSpec::from_value(Value::Object(table)).map_err(PanelFault::Here)?;
                 (panel, base.to_owned())
             }
             Some(Value::String(name)) => {
@@ -184,7 +185,9 @@ impl PanelSection {
                 (panel, folder(&path))
             }
             Some(other) => {
-                return Err(Problem::new("path", format!("expected a path, found `{other}`")).into());
+                return Err(
+                    Problem::new("path", format!("expected a path, found `{other}`")).into()
+                );
             }
         };
         if explicit.is_none() {

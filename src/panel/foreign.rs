@@ -29,9 +29,7 @@ pub(super) fn panel_key(key: &str) -> Option<&'static str> {
         | "concurrency" => {
             "how a run goes is said on the command line: `venire run -j N`, `--repeat N`"
         }
-        "outputPath" | "output_path" | "output" => {
-            "results are written by `venire run … -o FILE`"
-        }
+        "outputPath" | "output_path" | "output" => "results are written by `venire run … -o FILE`",
         "description" | "title" | "id" => "the panel's name is `name`; for remarks use a comment",
         "rubric" | "criteria" => "a rubric belongs to a judge: `rubric = \"…\"` in its `[[judge]]`",
         "reducer" | "reducers" | "aggregation" | "strategy" => {
@@ -56,11 +54,14 @@ pub(super) fn judge_key(key: &str) -> Option<&'static str> {
         "value" => {
             "what a rule looks for has a key of its own, such as `any` or `all` of `contains`: `venire list rules NAME`; a question for a model is `criterion`"
         }
-        "evaluation_steps" | "steps" => "steps are yes/no questions: `mode = \"checklist\"` with `questions`",
+        "evaluation_steps" | "steps" => {
+            "steps are yes/no questions: `mode = \"checklist\"` with `questions`"
+        }
         "criteria" => {
             "one question is `criterion` (with `mode = \"yes_no\"`), several are a rubric: `rubric = \"FILE.toml\"`; see `venire list rubrics general`"
         }
-        "prompt" | "rubricPrompt" | "rubric_prompt" | "instructions" | "system_prompt" | "system" => {
+        "prompt" | "rubricPrompt" | "rubric_prompt" | "instructions" | "system_prompt"
+        | "system" => {
             "what is asked is `criterion` or `rubric`; the whole prompt is replaced by `template`"
         }
         "threshold" | "pass_threshold" | "min_score" => {
@@ -69,22 +70,30 @@ pub(super) fn judge_key(key: &str) -> Option<&'static str> {
         "api_key" | "apiKey" | "key" | "token" => {
             "keys never stand in files: put it in a variable and name that in `api_key_env`"
         }
-        "api_base" | "apiBaseUrl" | "apiHost" | "endpoint" | "host" => "the server's address is `base_url`",
+        "api_base" | "apiBaseUrl" | "apiHost" | "endpoint" | "host" => {
+            "the server's address is `base_url`"
+        }
         "transform" | "evaluation_params" | "input_key" => {
             "columns are chosen when the cases are read: `venire run --map output=COLUMN`"
         }
         "strict_mode" | "strict" => "a judge that must pass is `required = true`",
         "not" | "negate" => "the opposite of a judge is `invert = true`",
-        "choices" | "choice_strings" => "the choices are the keys of `choice_scores`, each with its score",
+        "choices" | "choice_strings" => {
+            "the choices are the keys of `choice_scores`, each with its score"
+        }
         "icontains" | "contains-any" | "contains-all" | "icontains-any" | "icontains-all"
         | "not-contains" => {
             "this rule is `contains`, with `any`, `all` or `none`, and `ignore_case`: `venire list rules contains`"
         }
-        "is-json" | "contains-json" | "is-valid-json" => "this rule is `json`: `venire list rules json`",
+        "is-json" | "contains-json" | "is-valid-json" => {
+            "this rule is `json`: `venire list rules json`"
+        }
         "levenshtein" | "rouge-n" | "rouge" | "bleu" | "similar" | "meteor" => {
             "this rule is `similarity` with its `metric`: `venire list rules similarity`"
         }
-        "exact_match" | "exact-match" | "match" => "this rule is `equals`: `venire list rules equals`",
+        "exact_match" | "exact-match" | "match" => {
+            "this rule is `equals`: `venire list rules equals`"
+        }
         "pattern" => "this rule is `regex`: `venire list rules regex`",
         "is-refusal" => "this rule is `refusal`",
         _ => return None,
@@ -95,10 +104,25 @@ pub(super) fn judge_key(key: &str) -> Option<&'static str> {
 pub(super) fn kind_named(kind: &str) -> Option<String> {
     let rule = kind.strip_prefix("not-").unwrap_or(kind);
     let said = match rule {
-        "llm-rubric" | "llm_rubric" | "g-eval" | "geval" | "GEval" | "model-graded-closedqa"
-        | "model_graded_qa" | "model_graded_fact" | "model-graded-factuality" | "factuality"
-        | "answer-relevance" | "answer_relevancy" | "faithfulness" | "hallucination" | "dag"
-        | "classifier" | "llm_judge" | "model" | "prompt" => {
+        "llm-rubric"
+        | "llm_rubric"
+        | "g-eval"
+        | "geval"
+        | "GEval"
+        | "model-graded-closedqa"
+        | "model_graded_qa"
+        | "model_graded_fact"
+        | "model-graded-factuality"
+        | "factuality"
+        | "answer-relevance"
+        | "answer_relevancy"
+        | "faithfulness"
+        | "hallucination"
+        | "dag"
+        | "classifier"
+        | "llm_judge"
+        | "model"
+        | "prompt" => {
             "a model is `kind = \"llm\"` with `model` and a `rubric` or `criterion`".to_owned()
         }
         "python" | "javascript" | "ruby" | "code" | "function" | "custom" => {

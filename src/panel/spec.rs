@@ -177,7 +177,9 @@ impl SeatSpec {
         let rest = Value::Object(table);
         let judge = match kind.as_deref() {
             None => None,
-            Some("llm") => keep(from_value_all(rest), &mut problems, |s| JudgeSpec::Llm(Box::new(s))),
+            Some("llm") => {
+                keep(from_value_all(rest), &mut problems, |s| JudgeSpec::Llm(Box::new(s)))
+            }
             Some("rule") => {
                 keep(from_value_all(rest), &mut problems, |s| JudgeSpec::Rule(Box::new(s)))
             }

@@ -51,7 +51,9 @@ mod tests {
             match event {
                 Event::Code(code) => cells.push(code.to_string()),
                 Event::Html(html) | Event::InlineHtml(html) => panic!("HTML: {html}"),
-                Event::Start(pulldown_cmark::Tag::Link { .. } | pulldown_cmark::Tag::Image { .. }) => {
+                Event::Start(
+                    pulldown_cmark::Tag::Link { .. } | pulldown_cmark::Tag::Image { .. },
+                ) => {
                     panic!("a link in {table}")
                 }
                 _ => {}

@@ -41,10 +41,13 @@ pub fn write(
     environment.add_template("case.html", CASE)?;
     let names: Vec<&str> =
         tally.judges.iter().take(MOST_COLUMNS).map(|judge| judge.name.as_str()).collect();
-    let facts: Vec<String> = [("run", &about.run), ("started", &about.created), ("data", &about.data)]
-        .into_iter()
-        .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} {}", plain(value))))
-        .collect();
+    let facts: Vec<String> =
+        [("run", &about.run), ("started", &about.created), ("data", &about.data)]
+            .into_iter()
+            .filter_map(|(name, value)| {
+                value.as_ref().map(|value| format!("{name} {}", plain(value)))
+            })
+            .collect();
     out.write_all(page::head(&plain(&about.panel), &facts)?.as_bytes())?;
     out.write_all(top(&environment, about, &tally, &names)?.as_bytes())?;
     let mut written = Written::default();
@@ -78,11 +81,8 @@ fn top(
         statuses.join(", ")
     ));
     let mut x = 0.0;
-    let parts = [
-        ("accept", tally.accepted),
-        ("reject", tally.rejected),
-        ("undecided", tally.undecided),
-    ];
+    let parts =
+        [("accept", tally.accepted), ("reject", tally.rejected), ("undecided", tally.undecided)];
     let bar: Vec<Value> = parts
         .into_iter()
         .map(|(name, n)| {

@@ -156,7 +156,8 @@ impl Serialize for WideRow<'_> {
         map.serialize_entry("decision", row.decision)?;
         map.serialize_entry("score", &row.score)?;
         let vote = |judge: &String| self.ruling.votes.iter().find(|vote| vote.judge == *judge);
-        let score = |judge: &String| vote(judge).and_then(|v| v.score).map(crate::score::Score::get);
+        let score =
+            |judge: &String| vote(judge).and_then(|v| v.score).map(crate::score::Score::get);
         if self.nested {
             let votes: serde_json::Map<String, serde_json::Value> =
                 self.judges.iter().map(|judge| (judge.clone(), score(judge).into())).collect();

@@ -91,7 +91,9 @@ pub enum StoreError {
         near: String,
     },
     /// Several cases have an id that begins or ends so.
-    #[error("{count} cases have an id that begins or ends with `{id}`, such as {examples}: write more of it")]
+    #[error(
+        "{count} cases have an id that begins or ends with `{id}`, such as {examples}: write more of it"
+    )]
     AmbiguousCase {
         /// The part of an id.
         id: String,

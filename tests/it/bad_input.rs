@@ -278,7 +278,10 @@ fn a_loop_file_lists_its_own_errors_and_those_of_its_panel() {
 #[test]
 fn a_rubric_lists_all_its_errors() {
     let bench = Workbench::with_rules();
-    bench.write("mine.toml", "name = \"\"\n[[criteria]]\nname = \"a\"\nweight = -1\npass_mark = 3\n");
+    bench.write(
+        "mine.toml",
+        "name = \"\"\n[[criteria]]\nname = \"a\"\nweight = -1\npass_mark = 3\n",
+    );
     let panel = crate::workbench::model_panel("http://127.0.0.1:9", 1, "")
         .replace("mode = \"yes_no\"\ncriterion = \"Is it right?\"", "rubric = \"mine.toml\"");
     bench.write("panel.toml", panel);

@@ -52,7 +52,17 @@ fn rows_carry_their_case_with_labels_and_metadata() {
     let bench = bench();
     for what in ["verdicts", "rulings"] {
         bench
-            .run(&["export", "latest", "-o", "a.csv", "-o", "a.jsonl", "--what", what, "--with-case"])
+            .run(&[
+                "export",
+                "latest",
+                "-o",
+                "a.csv",
+                "-o",
+                "a.jsonl",
+                "--what",
+                what,
+                "--with-case",
+            ])
             .exits(0);
         let row = csv_rows(&bench, "a.csv").into_iter().find(|r| r["case"].ends_with("2")).unwrap();
         assert_eq!(row["output"], "go away now");
@@ -126,9 +136,17 @@ fn cases_are_chosen_by_decision_status_spread_and_who_was_outvoted() {
 fn one_case_is_shown_with_its_texts_votes_and_reasons() {
     let bench = bench();
     let ran = bench.run(&["show", "latest", "0002"]).exits(0);
-    for part in ["case team/support/0002", "reject", "go away now", "short: 1.00", "polite: 0.00",
-        "refused: abstained", "not counted", "feedback", "\"team\": \"b\""]
-    {
+    for part in [
+        "case team/support/0002",
+        "reject",
+        "go away now",
+        "short: 1.00",
+        "polite: 0.00",
+        "refused: abstained",
+        "not counted",
+        "feedback",
+        "\"team\": \"b\"",
+    ] {
         assert!(ran.stdout.contains(part), "no `{part}` in {}", ran.stdout);
     }
     let whole = bench.run(&["show", "latest", "team/support/0002", "--json"]).exits(0).json();
@@ -153,7 +171,10 @@ fn what_is_not_there_is_named_with_what_was_likely_meant() {
 #[test]
 fn a_hostile_output_can_t_steer_the_terminal() {
     let bench = bench();
-    bench.write("hostile.jsonl", json!({"id": "a\u{1b}[2J", "output": "x\u{1b}]0;t\u{7}\u{202e}y"}).to_string());
+    bench.write(
+        "hostile.jsonl",
+        json!({"id": "a\u{1b}[2J", "output": "x\u{1b}]0;t\u{7}\u{202e}y"}).to_string(),
+    );
     bench.run(&["run", "hostile.jsonl", "-q"]).exits(0);
     for arguments in [&["show"][..], &["show", "latest", "a\u{1b}[2J"]] {
         let ran = bench.run(arguments).exits(0);
@@ -165,7 +186,19 @@ fn a_hostile_output_can_t_steer_the_terminal() {
 fn reports_are_written_by_run_export_score_and_gate() {
     let bench = bench();
     bench
-        .run(&["run", "cases.csv", "-q", "-o", "r.md", "-o", "r.html", "-o", "r.xml", "-o", "r.csv"])
+        .run(&[
+            "run",
+            "cases.csv",
+            "-q",
+            "-o",
+            "r.md",
+            "-o",
+            "r.html",
+            "-o",
+            "r.xml",
+            "-o",
+            "r.csv",
+        ])
         .exits(0);
     assert!(bench.read("r.md").contains("**1 accepted, 3 rejected, 0 undecided** of 4 cases"));
     assert!(!bench.read("r.md").contains("not been finished"), "{}", bench.read("r.md"));
@@ -194,7 +227,10 @@ fn the_accepted_share_honours_groups_and_says_so() {
     assert!(ran.stdout.contains("n = 4 in 3 groups)"), "{}", ran.stdout);
     let summary = bench.run(&["run", "cases.csv", "--json"]).exits(0).json();
     let share = &summary["accepted_share"];
-    assert_eq!((&share["n"], &share["groups"], &share["point"]), (&4.into(), &3.into(), &0.25.into()));
+    assert_eq!(
+        (&share["n"], &share["groups"], &share["point"]),
+        (&4.into(), &3.into(), &0.25.into())
+    );
     let alone = Workbench::with_rules();
     let summary = alone.run(&["run", "cases.csv", "--json"]).exits(0).json();
     assert_eq!(summary["accepted_share"]["groups"], json!(null));
@@ -215,7 +251,9 @@ fn lists_say_what_each_thing_is_and_the_whole_of_one() {
         assert!(rule.contains(part), "no `{part}` in {rule}");
     }
     let judge = bench.run(&["list", "judges", "llm"]).exits(0).stdout;
-    for part in ["model", "needed", "base_url", "Keys of every judge", "report_only", "kind = \"llm\""] {
+    for part in
+        ["model", "needed", "base_url", "Keys of every judge", "report_only", "kind = \"llm\""]
+    {
         assert!(judge.contains(part), "no `{part}` in {judge}");
     }
     let rubric = bench.run(&["list", "rubrics", "helpfulness"]).exits(0).stdout;
@@ -244,7 +282,10 @@ fn a_printed_rubric_is_a_rubric_file() {
 #[test]
 fn a_recording_that_is_not_there_says_what_it_is_and_how_to_make_one() {
     let bench = bench();
-    bench.write("panel.toml", "[[judge]]\nname = \"r\"\nkind = \"replay\"\nfile = \"recorded.csv\"\n");
+    bench.write(
+        "panel.toml",
+        "[[judge]]\nname = \"r\"\nkind = \"replay\"\nfile = \"recorded.csv\"\n",
+    );
     bench.run(&["check"]).exits(2).says(&[
         "line 4",
         "recorded.csv",
@@ -261,7 +302,11 @@ fn long_ids_keep_their_ends_in_tables() {
         "id,output\nconversations/2026/november/support/ticket-0017,x\nconversations/2026/november/support/ticket-0018,y\n",
     );
     let ran = bench.run(&["run", "long.csv"]).exits(0);
-    assert!(ran.stdout.contains("ticket-0017 ") && ran.stdout.contains("ticket-0018 "), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("ticket-0017 ") && ran.stdout.contains("ticket-0018 "),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[cfg(unix)]

@@ -324,12 +324,18 @@ mod tests {
     #[test]
     fn an_answer_in_another_tool_s_form_says_how_to_port_it_and_gives_no_score() {
         for (text, said) in [
-            (r#"{"pass": true, "reason": "ok"}"#, &["`pass` is `score` (1", "`reason` is `feedback`"][..]),
+            (
+                r#"{"pass": true, "reason": "ok"}"#,
+                &["`pass` is `score` (1", "`reason` is `feedback`"][..],
+            ),
             (r#"{"pass": true, "score": 0.5, "reason": "ok"}"#, &["`pass` is `score`"]),
             (r#"{"score": true}"#, &["write 1 for true"]),
             (r#"{"score": "0.8"}"#, &["without quotes"]),
             (r#"{"score": "C"}"#, &["write 1"]),
-            (r#"{"value": "I", "explanation": "x"}"#, &["`value` is `score`", "`explanation` is `feedback`"]),
+            (
+                r#"{"value": "I", "explanation": "x"}"#,
+                &["`value` is `score`", "`explanation` is `feedback`"],
+            ),
             (r#"{"score": 1, "success": true, "score_breakdown": {}}"#, &["`criteria`"]),
             ("true", &["{\"score\": 1}"]),
             ("0.7", &["{\"score\": 0.7}"]),

@@ -11,7 +11,9 @@ fn key(name: &str) -> Option<&'static str> {
         "pass" | "passed" | "success" | "is_successful" | "ok" => {
             "`score` (1 for a pass, 0 for a fail)"
         }
-        "value" | "result" | "grade" | "rating" | "Score" => "`score`, a number on the judge's `scale`",
+        "value" | "result" | "grade" | "rating" | "Score" => {
+            "`score`, a number on the judge's `scale`"
+        }
         "reason" | "explanation" | "rationale" | "comment" | "comments" | "critique"
         | "justification" | "message" | "reasoning" | "details" => {
             "`feedback` (a text or a list of texts)"
