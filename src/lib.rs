@@ -14,6 +14,7 @@
 //! - [`panel`]: judges seated together, their votes and the ruling.
 //! - [`store`]: runs, cases, replies, verdicts and rulings in one file.
 //! - [`run`]: a panel over a data set, resumable.
+//! - [`report`]: what a run came to, for people and build servers.
 //!
 //! # Example
 //!
@@ -58,6 +59,7 @@ pub mod dataset;
 pub mod judge;
 pub mod panel;
 pub mod provider;
+pub mod report;
 pub mod rubric;
 pub mod ruling;
 pub mod run;

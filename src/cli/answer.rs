@@ -46,6 +46,10 @@ pub(super) struct AnswerArgs {
     /// US dollars for this case at most
     #[arg(long, value_name = "USD", value_parser = super::run::dollars)]
     cost_limit: Option<f64>,
+    /// Write rows (.jsonl, .json, .csv) or a report (.md, .html, .xml for JUnit) too; may be
+    /// repeated
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
 }
 
 impl AnswerArgs {
@@ -81,7 +85,20 @@ impl AnswerArgs {
     /// Judges the case.
     pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Ruling> {
         let case = self.read()?;
-        let Seated { panel, .. } = self.panel.seat(Client::default())?;
+        let Seated { spec, panel } = self.panel.seat(Client::default())?;
+        for output in &self.output {
+            let name = output.display();
+            anyhow::ensure!(
+                output.as_os_str() != "-",
+                "`-o -` has no place beside the result on stdout: use `--json`"
+            );
+            anyhow::ensure!(
+                ![self.answer.as_ref(), self.case.as_ref(), Some(&self.panel.config)]
+                    .contains(&Some(output)),
+                "`-o {name}` would overwrite a file that is read"
+            );
+            super::export::check(output)?;
+        }
         warn(&panel, printer);
         let replies: Arc<dyn ReplyStore> = if panel.seats.iter().any(|s| s.judge.model().is_some())
         {
@@ -111,7 +128,11 @@ impl AnswerArgs {
                 verdict.detail.as_deref().unwrap_or_default()
             ));
         }
-        Ok(ruling)
+        let judged = (case.clone(), ruling);
+        for output in &self.output {
+            super::export::write_one(output, &spec, &judged, printer)?;
+        }
+        Ok(judged.1)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `venire export`: the rows of a stored run.
+//! `venire export`: the rows of a stored run, or a report on it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,53 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plural};
-use crate::dataset::{DatasetError, Writer};
-use crate::run::rows::{RulingRow, VerdictRow, What, each_ruling, each_verdict};
-use crate::store::{RunRecord, Store, StoreError};
+use super::run::Started;
+use super::select::SelectArgs;
+use crate::case::Case;
+use crate::dataset::{self, DatasetError, Label, Reader, Writer};
+use crate::panel::PanelSpec;
+use crate::report::{self, About, Judged, ReportError, StoredRun};
+use crate::ruling::Ruling;
+use crate::run::joined::{CaseFields, Columns, WideRow, WithCase};
+use crate::run::rows::{RulingRow, VerdictRow};
+use crate::run::select::Selection;
+use crate::store::{RunRecord, Store};
+use crate::verdict::Verdict;
 
-/// Write the verdicts or rulings of a run to a file
+/// Write the verdicts or rulings of a run to a file, or a report on it
 ///
-/// Example: `venire export latest -o rulings.csv --what rulings`
+/// Example: `venire export latest -o cases.csv --wide --with-case`
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     /// The run: its id, the beginning of it, or `latest`
     #[arg(value_name = "RUN")]
     run: String,
-    /// Where to: .jsonl, .json, .csv or .tsv, with .gz if wanted; `-` is stdout in JSON Lines
+    /// Where to: rows as .jsonl, .json, .csv or .tsv, with .gz if wanted (`-` is stdout in JSON
+    /// Lines); a report as .md, .html or .xml (JUnit). May be repeated
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Vec<PathBuf>,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    select: SelectArgs,
+}
+
+/// What stands in a row.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct RowArgs {
     /// What a row is
     #[arg(long, value_enum, default_value_t)]
-    what: WhatArg,
+    pub(super) what: WhatArg,
+    /// Rows carry their case: input, output, expected, labels, metadata and the rest
+    #[arg(long)]
+    with_case: bool,
+    /// One row a case with every judge's score as a column, and the ruling
+    #[arg(long, conflicts_with = "what")]
+    wide: bool,
 }
 
 /// What a row of an export is.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum WhatArg {
     /// One row a verdict
     #[default]
@@ -38,64 +63,278 @@ pub(super) enum WhatArg {
     Rulings,
 }
 
-impl From<WhatArg> for What {
-    fn from(what: WhatArg) -> Self {
-        match what {
-            WhatArg::Verdicts => Self::Verdicts,
-            WhatArg::Rulings => Self::Rulings,
-        }
-    }
-}
-
 pub(super) fn run(args: &ExportArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let store = Store::open(&global.store)?;
     let run = store.run(&args.run)?;
+    let selection = args.select.selection(&run)?;
     for output in &args.output {
-        write(&store, &run, output, args.what.into(), printer)?;
+        write(&store, &run, output, &args.rows, &selection, printer)?;
     }
     Ok(Exit::Done)
 }
 
-#[derive(Debug, thiserror::Error)]
-enum ExportError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Write(#[from] DatasetError),
+/// Whether a file can be written, and in a format that its extension says.
+pub(super) fn check(output: &Path) -> anyhow::Result<()> {
+    let failed = || format!("`-o {}` can't be written", output.display());
+    if report::Format::from_path(output).is_some() {
+        return report::check(output).with_context(failed);
+    }
+    Writer::create(output).map(drop).with_context(failed)
 }
 
-/// Writes the rows of a run, in the data's order. A fault of standard output is the
-/// printer's, so that a reader who went away is no error.
+/// Writes the rows of a run, in the data's order, or a report on it. A fault of standard
+/// output is the printer's, so that a reader who went away is no error.
 pub(super) fn write(
     store: &Store,
     run: &RunRecord,
     output: &Path,
-    what: What,
+    rows: &RowArgs,
+    selection: &Selection,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    match write_rows(store, run, output, rows, selection, printer) {
+        Err(error) => match fault_of_stdout(&error) {
+            Some(fault) => {
+                printer.failed(fault);
+                Ok(())
+            }
+            None => Err(error),
+        },
+        written => written,
+    }
+}
+
+fn fault_of_stdout(error: &anyhow::Error) -> Option<std::io::Error> {
+    error.chain().find_map(|cause| match cause.downcast_ref::<DatasetError>() {
+        Some(DatasetError::Write { path, source }) if path == "-" => {
+            Some(std::io::Error::new(source.kind(), source.to_string()))
+        }
+        _ => None,
+    })
+}
+
+fn write_rows(
+    store: &Store,
+    run: &RunRecord,
+    output: &Path,
+    rows: &RowArgs,
+    selection: &Selection,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let failed = || format!("failed to export run `{}` to `{}`", run.id, output.display());
-    let rows = match rows(store, run, output, what) {
-        Err(ExportError::Write(DatasetError::Write { path, source })) if path == "-" => {
-            printer.failed(source);
-            return Ok(());
-        }
-        rows => rows.with_context(failed)?,
+    let cases = StoredRun { store, run, selection };
+    if let Some(format) = report::Format::from_path(output) {
+        return write_report(format, output, &cases.about(), &cases, printer).with_context(failed);
+    }
+    let writer = Writer::create(output).with_context(failed)?;
+    let mut labels = if rows.with_case { Labels::of_run(run, printer) } else { Labels::default() };
+    let columns = match (rows.with_case, writer.is_table()) {
+        (true, true) => Columns::of_table(store, run.number, labels.criteria.clone())?,
+        _ => Columns::Nested,
     };
-    if output.as_os_str() != "-" {
-        printer.say(&format!("wrote {} to {}", plural(rows, "row", "rows"), output.display()));
+    let judges = judges(run);
+    let mut sheet = Sheet { writer, rows, run: &run.id, columns, judges };
+    // Cases of a stopped run may have verdicts and no ruling yet.
+    if rows.what == WhatArg::Verdicts && !rows.wide && selection.is_all() {
+        store
+            .each_case(run.number, |position, id| {
+                let case = if rows.with_case { store.case(run.number, position)? } else { None };
+                let case = case.unwrap_or_else(|| Case { id, ..Case::default() });
+                let verdicts = store.verdicts(run.number, position)?;
+                sheet.verdicts(&case, &verdicts, &labels.of(&case.id)).map_err(ReportError::from)
+            })
+            .with_context(failed)?;
+    } else {
+        cases
+            .each(&mut |case, ruling| {
+                sheet.ruling(case, ruling, &labels.of(&case.id)).map_err(ReportError::from)
+            })
+            .with_context(failed)?;
+    }
+    sheet.finish(output, printer).with_context(failed)
+}
+
+/// Writes the rows of one case that is in no run, or a report on it.
+pub(super) fn write_one(
+    output: &Path,
+    spec: &PanelSpec,
+    judged: &(Case, Ruling),
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let failed = || format!("failed to write `{}`", output.display());
+    if let Some(format) = report::Format::from_path(output) {
+        let about = About::panel(spec);
+        return write_report(format, output, &about, judged, printer).with_context(failed);
+    }
+    let writer = Writer::create(output).with_context(failed)?;
+    let rows = RowArgs::default();
+    let judges = Vec::new();
+    let mut sheet = Sheet { writer, rows: &rows, run: "", columns: Columns::Nested, judges };
+    let (case, ruling) = judged;
+    sheet.ruling(case, ruling, &[]).map_err(ReportError::from).with_context(failed)?;
+    sheet.finish(output, printer).with_context(failed)
+}
+
+fn write_report(
+    format: report::Format,
+    output: &Path,
+    about: &About,
+    cases: &dyn Judged,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let written = report::write_file(format, output, about, cases)?;
+    let cases = plural(written.cases, "case", "cases");
+    printer.say(&format!("wrote {cases} to {}", output.display()));
+    if written.left_out > 0 {
+        printer.warn(&format!(
+            "{} more cases are not on the page: choose some, as with `venire export RUN -o report.html --decision reject`, or write a table with `-o rows.csv --wide`",
+            written.left_out
+        ));
     }
     Ok(())
 }
 
-fn rows(store: &Store, run: &RunRecord, output: &Path, what: What) -> Result<u64, ExportError> {
-    let mut writer = Writer::create(output)?;
-    match what {
-        What::Verdicts => each_verdict(store, run.number, |case, verdict| {
-            Ok::<_, ExportError>(writer.write(&VerdictRow::new(&run.id, case, verdict))?)
-        }),
-        What::Rulings => each_ruling(store, run.number, |ruling| {
-            Ok::<_, ExportError>(writer.write(&RulingRow::new(&run.id, &ruling))?)
-        }),
-    }?;
-    Ok(writer.finish()?)
+/// The names of a run's judges, in the panel's order.
+fn judges(run: &RunRecord) -> Vec<String> {
+    let panel = serde_json::from_str::<PanelSpec>(&run.panel);
+    panel.map_or_else(
+        |_| Vec::new(),
+        |spec| spec.judge.into_iter().map(|judge| judge.seat.name).collect(),
+    )
+}
+
+/// Rows on their way to a file.
+struct Sheet<'a> {
+    writer: Writer,
+    rows: &'a RowArgs,
+    run: &'a str,
+    columns: Columns,
+    judges: Vec<String>,
+}
+
+impl Sheet<'_> {
+    fn verdicts(
+        &mut self,
+        case: &Case,
+        verdicts: &[Verdict],
+        labels: &[Label],
+    ) -> Result<(), dataset::DatasetError> {
+        for verdict in verdicts {
+            let row = VerdictRow::new(self.run, &case.id, verdict.clone());
+            self.row(&row, case, labels)?;
+        }
+        Ok(())
+    }
+
+    fn ruling(
+        &mut self,
+        case: &Case,
+        ruling: &Ruling,
+        labels: &[Label],
+    ) -> Result<(), dataset::DatasetError> {
+        if self.rows.wide {
+            if self.judges.is_empty() {
+                self.judges = ruling.votes.iter().map(|vote| vote.judge.clone()).collect();
+            }
+            let fields = CaseFields { case, labels, columns: &self.columns };
+            let row = WideRow {
+                run: self.run,
+                ruling,
+                judges: &self.judges,
+                case: self.rows.with_case.then_some(fields),
+                nested: !self.writer.is_table(),
+            };
+            return self.writer.write(&row);
+        }
+        match self.rows.what {
+            WhatArg::Verdicts => self.verdicts(case, &ruling.verdicts, labels),
+            WhatArg::Rulings => self.row(&RulingRow::new(self.run, ruling), case, labels),
+        }
+    }
+
+    fn row<R: serde::Serialize>(
+        &mut self,
+        row: &R,
+        case: &Case,
+        labels: &[Label],
+    ) -> Result<(), dataset::DatasetError> {
+        if !self.rows.with_case {
+            return self.writer.write(row);
+        }
+        let case = CaseFields { case, labels, columns: &self.columns };
+        self.writer.write(&WithCase { row, case })
+    }
+
+    fn finish(self, output: &Path, printer: &Printer) -> anyhow::Result<()> {
+        let rows = self.writer.finish()?;
+        if output.as_os_str() != "-" {
+            printer.say(&format!("wrote {} to {}", plural(rows, "row", "rows"), output.display()));
+        }
+        Ok(())
+    }
+}
+
+/// The labels in the rows of a run's own data, read again beside its cases. The store does
+/// not have them: no judge may see a label.
+#[derive(Default)]
+struct Labels {
+    criteria: Vec<String>,
+    rows: Option<LabelRows>,
+}
+
+struct LabelRows(Reader);
+
+impl Iterator for LabelRows {
+    type Item = (String, Vec<Label>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_row()?.ok().map(|row| (row.case.id, row.labels))
+    }
+}
+
+impl Labels {
+    fn of_run(run: &RunRecord, printer: &Printer) -> Self {
+        match Self::read(run) {
+            Ok(Some(labels)) => labels,
+            Ok(None) => {
+                printer.warn(&format!(
+                    "`{}` is not what it was when run `{}` read it: rows are without its labels",
+                    run.data, run.id
+                ));
+                Self::default()
+            }
+            Err(error) => {
+                printer.warn(&format!(
+                    "the labels of `{}` can't be read again, rows are without them: {error:#}",
+                    run.data
+                ));
+                Self::default()
+            }
+        }
+    }
+
+    /// `None` when the data has changed since.
+    fn read(run: &RunRecord) -> anyhow::Result<Option<Self>> {
+        let started: Started = serde_json::from_str(&run.options)?;
+        if started.data.as_os_str() == "-" {
+            // What came by a pipe is gone; its cases are in the store.
+            return Ok(Some(Self::default()));
+        }
+        let (source, options) = started.source()?;
+        let scan = dataset::scan(&source, &options)?;
+        if scan.data_hash != run.data_hash {
+            return Ok(None);
+        }
+        if scan.labelled == 0 {
+            return Ok(Some(Self::default()));
+        }
+        let rows = LabelRows(Reader::open(&source, &options)?);
+        Ok(Some(Self { criteria: scan.labels.into_keys().collect(), rows: Some(rows) }))
+    }
+
+    /// The labels of a case; cases must come in the data's order.
+    fn of(&mut self, id: &str) -> Vec<Label> {
+        let Some(rows) = &mut self.rows else { return Vec::new() };
+        rows.find(|(case, _)| case == id).map(|(_, labels)| labels).unwrap_or_default()
+    }
 }

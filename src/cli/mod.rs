@@ -8,6 +8,7 @@ mod calibrate;
 mod calibrate_report;
 mod check;
 mod completions;
+mod describe;
 mod exit;
 mod export;
 mod gate;
@@ -24,6 +25,8 @@ mod run;
 mod run_report;
 mod schema;
 mod score;
+mod select;
+mod show;
 mod stop;
 mod summary;
 
@@ -85,6 +88,7 @@ enum Verb {
     Loop(loop_::LoopArgs),
     Replay(replay::ReplayArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
+    Show(show::ShowArgs),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -142,6 +146,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
         Verb::Replay(args) => replay::run(args, printer),
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
+        Verb::Show(args) => show::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),

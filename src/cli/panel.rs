@@ -1,14 +1,13 @@
 //! The panel that a verb works with: read, adjusted by flags, seated.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Context as _;
 use clap::Args;
 
 use super::printer::Printer;
-use crate::judge::{BuildContext, MOST_SAMPLES};
+use crate::judge::MOST_SAMPLES;
 use crate::panel::spec::JudgeSpec;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::Client;
@@ -52,21 +51,17 @@ impl PanelArgs {
                 self.config.display()
             );
         }
-        let mut spec = PanelSpec::read(&self.config)?;
-        if let Some(threshold) = self.threshold {
-            spec.threshold = threshold;
-        }
-        if let Some(seed) = self.seed {
+        let (spec, mut panel) = Panel::open(&self.config, client, |spec| {
+            if let Some(threshold) = self.threshold {
+                spec.threshold = threshold;
+            }
+            let Some(seed) = self.seed else { return };
             for seat in &mut spec.judge {
                 if let JudgeSpec::Llm(llm) = &mut seat.judge {
                     llm.seed.get_or_insert(seed);
                 }
             }
-        }
-        let base = self.config.parent().unwrap_or(Path::new("")).to_owned();
-        let context = BuildContext::new(base, client);
-        let mut panel = Panel::seat(&spec, &context)
-            .with_context(|| format!("failed to seat the panel `{}`", self.config.display()))?;
+        })?;
         panel.repeat(self.repeat);
         if let Some(seat) = panel.seats.iter().find(|seat| seat.samples > MOST_SAMPLES) {
             anyhow::bail!(

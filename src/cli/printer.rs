@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::exit::Exit;
+pub(super) use crate::report::words::{plain, plural};
 
 /// What went wrong with standard output, of which a process has one.
 static FAULT: OnceLock<io::Error> = OnceLock::new();
@@ -120,17 +121,4 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>, numbers: &[usize]) 
         first.set_padding((0, 1));
     }
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
-}
-
-/// A text without control and direction characters, which in an id or a name could draw a
-/// row of their own.
-pub(super) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() || crate::text::is_format(c) { '\u{fffd}' } else { c })
-        .collect()
-}
-
-/// `1 case`, `2 cases`.
-pub(super) fn plural(count: u64, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }

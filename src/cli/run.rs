@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Global;
 use super::exit::{Exit, Unwritten};
-use super::export::{self, WhatArg};
+use super::export::{self, RowArgs};
 use super::panel::{Keys, PanelArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
@@ -20,6 +20,7 @@ use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Source
 use crate::judge::Plan;
 use crate::panel::Panel;
 use crate::provider::{Client, Ledger, LedgerLimits};
+use crate::run::select::Selection;
 use crate::run::{self, Options};
 use crate::store::{RunRecord, RunState, Store};
 
@@ -35,12 +36,12 @@ pub(super) struct RunArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     reading: DataArgs,
-    /// Write the rows to a file when done; may be repeated
+    /// Write rows (.jsonl, .json, .csv, .tsv; `-` for stdout) or a report (.md, .html, .xml
+    /// for JUnit) when done; may be repeated
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
-    /// What a row of `--output` is
-    #[arg(long, value_enum, default_value_t)]
-    what: WhatArg,
+    #[command(flatten)]
+    rows: RowArgs,
     /// Print one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -112,16 +113,10 @@ enum BadRow {
 }
 
 impl DataArgs {
-    /// Reads a data set through once, and says what was understood.
-    pub(super) fn scan(
-        &self,
-        data: &Path,
-        panel: &Panel,
-        printer: &Printer,
-    ) -> anyhow::Result<(Read, Scan)> {
-        let options = ReadOptions {
+    fn options(&self, require_output: bool) -> anyhow::Result<ReadOptions> {
+        Ok(ReadOptions {
             map: FieldMap::parse(self.map.iter().map(String::as_str))?,
-            require_output: panel.seats.iter().any(|seat| seat.judge.needs_output()),
+            require_output,
             on_bad_row: match self.on_bad_row {
                 BadRow::Fail => OnBadRow::Fail,
                 BadRow::Skip => OnBadRow::Skip,
@@ -129,7 +124,17 @@ impl DataArgs {
             split: self.split.clone(),
             limit: self.limit,
             ..ReadOptions::default()
-        };
+        })
+    }
+
+    /// Reads a data set through once, and says what was understood.
+    pub(super) fn scan(
+        &self,
+        data: &Path,
+        panel: &Panel,
+        printer: &Printer,
+    ) -> anyhow::Result<(Read, Scan)> {
+        let options = self.options(panel.seats.iter().any(|seat| seat.judge.needs_output()))?;
         let source = Source::open(data)?;
         let scan = dataset::scan(&source, &options)?;
         for alias in &scan.aliases {
@@ -157,9 +162,9 @@ impl Read {
 
 /// What a run was started with: what a resumed run must be the same in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Started {
+pub(super) struct Started {
     config: PathBuf,
-    data: PathBuf,
+    pub(super) data: PathBuf,
     reading: DataArgs,
     threshold: Option<f64>,
     seed: Option<u64>,
@@ -186,6 +191,11 @@ impl RunArgs {
 }
 
 impl Started {
+    /// The data and how it was read; rows without an output are no matter any more.
+    pub(super) fn source(&self) -> anyhow::Result<(Source, ReadOptions)> {
+        Ok((Source::open(&self.data)?, self.reading.options(false)?))
+    }
+
     fn panel(&self) -> PanelArgs {
         PanelArgs {
             config: self.config.clone(),
@@ -302,8 +312,10 @@ pub(super) async fn run(
         printer.warn(&warning);
         warnings.push(warning);
     }
+    let mut ended = record.clone();
+    ended.state = if report.finished { RunState::Finished } else { RunState::Interrupted };
     for output in &args.output {
-        export::write(&store, &record, output, args.what.into(), printer)
+        export::write(&store, &ended, output, &args.rows, &Selection::default(), printer)
             .map_err(|error| error.context(Unwritten { run: record.id.clone() }))?;
     }
     let outcome = Outcome {
@@ -404,7 +416,7 @@ fn check_outputs(args: &RunArgs, data: &Path, global: &Global) -> anyhow::Result
             );
         }
         anyhow::ensure!(!args.output[..i].contains(output), "`-o {name}` is named twice");
-        dataset::Writer::create(output).with_context(|| format!("`-o {name}` can't be written"))?;
+        export::check(output)?;
     }
     Ok(())
 }

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::printer::{Printer, plural, table};
+use super::printer::{Printer, plain, plural, table};
 use super::summary::{cure, number, vote};
 use crate::dataset::Scan;
 use crate::judge::Plan;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::LedgerTotals;
+use crate::report::words::{rule, shortened};
 use crate::ruling::Ruling;
 use crate::run::rows::each_ruling;
-use crate::run::{JudgeTally, Report};
-use crate::stats::interval::wilson;
+use crate::run::{JudgeTally, Report, Tally};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::verdict::Status;
 
@@ -55,6 +55,7 @@ impl Outcome<'_> {
             "accepted": tally.accepted,
             "rejected": tally.rejected,
             "undecided": tally.undecided,
+            "accepted_share": tally.accepted_share(),
             "degraded": tally.degraded,
             "threshold": self.spec.threshold,
             "calls": self.totals.calls_sent,
@@ -82,16 +83,15 @@ impl Outcome<'_> {
         printer.result("");
         printer.result(&judges(&tally.judges));
         printer.result("");
-        let decided = tally.accepted + tally.rejected;
         printer.result(&format!(
             "{} accepted, {} rejected, {} undecided of {}{}",
             tally.accepted,
             tally.rejected,
             tally.undecided,
             plural(tally.cases, "case", "cases"),
-            share(tally.accepted, decided)
+            share(tally)
         ));
-        printer.result(&format!("by {}", self.rule()));
+        printer.result(&format!("by {}", rule(self.spec)));
         let statuses: Vec<String> =
             tally.statuses.present().map(|(status, n)| format!("{status} {n}")).collect();
         printer.result(&format!(
@@ -152,7 +152,7 @@ impl Outcome<'_> {
         let rows = rulings
             .iter()
             .map(|ruling| {
-                let mut row = vec![short(&ruling.case, 28)];
+                let mut row = vec![shortened(&ruling.case, 28)];
                 row.extend(ruling.votes.iter().map(vote));
                 row.push(number(ruling.score));
                 let degraded = if ruling.degraded { " (degraded)" } else { "" };
@@ -161,16 +161,6 @@ impl Outcome<'_> {
             })
             .collect();
         table(&header, rows, &numbers)
-    }
-
-    fn rule(&self) -> String {
-        format!(
-            "the {} of {}, threshold {:.2}, quorum {}",
-            self.spec.aggregate.name().replace('_', " "),
-            plural(u64::from(self.spec.counted()), "vote", "votes"),
-            self.spec.threshold,
-            self.spec.quorum()
-        )
     }
 
     fn next(&self, widest: &[(f64, String)]) -> Vec<String> {
@@ -194,11 +184,19 @@ impl Outcome<'_> {
             }
         }
         if !widest.is_empty() {
-            let cases: Vec<String> =
-                widest.iter().map(|(spread, case)| format!("{case} ({spread:.2})")).collect();
+            let cases: Vec<String> = widest
+                .iter()
+                .map(|(spread, case)| format!("{} ({spread:.2})", plain(&shortened(case, 28))))
+                .collect();
             next.push(format!("look first where the judges disagree most: {}", cases.join(", ")));
         }
-        next.push(format!("venire export {id} -o verdicts.csv   every verdict with its reasons"));
+        if tally.rejected > 0 {
+            next.push(format!("venire show {id} --decision reject   the rejected cases"));
+        }
+        next.push(format!("venire show {id} CASE   one case: its texts, votes and reasons"));
+        next.push(format!(
+            "venire export {id} -o report.html   a page of all (or .csv, .jsonl, .md, .xml)"
+        ));
         next
     }
 }
@@ -208,7 +206,7 @@ pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
     json!({
         "run": null, "panel": spec.name, "data": scan.path, "finished": true, "cases": 0,
         "judges": panel.seats.len(), "statuses": {}, "verdicts": 0, "unscored": 0,
-        "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "degraded": 0,
+        "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "accepted_share": null, "degraded": 0,
         "threshold": spec.threshold, "calls": 0, "cached": 0, "cost_usd": 0.0,
         "run_calls": 0, "run_cost_usd": 0.0,
         "elapsed_seconds": 0.0, "by_judge": [], "warnings": [],
@@ -292,21 +290,22 @@ fn judges(judges: &[JudgeTally]) -> String {
     )
 }
 
-/// A share with its 95% interval (Wilson, 1927), or nothing without cases.
-fn share(part: u64, whole: u64) -> String {
-    match wilson(part, whole, 0.95) {
-        Ok(share) => format!(
-            "; accepted of the decided: {:.2} (95% interval {:.2} to {:.2}, n = {whole})",
-            share.point, share.interval.lower, share.interval.upper
-        ),
-        Err(_) => String::new(),
+/// The accepted share with its 95% interval, or why there is none.
+fn share(tally: &Tally) -> String {
+    match tally.accepted_share() {
+        Some(share) => {
+            let groups = share
+                .groups
+                .map(|groups| format!(" in {}", plural(groups, "group", "groups")))
+                .unwrap_or_default();
+            format!(
+                "; accepted of the decided: {:.2} (95% interval {:.2} to {:.2}, n = {}{groups})",
+                share.point, share.lower, share.upper, share.n
+            )
+        }
+        None if tally.accepted + tally.rejected > 1 => {
+            "; no interval: all cases are of one group".into()
+        }
+        None => String::new(),
     }
-}
-
-fn short(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(most - 1).collect();
-    format!("{head}…")
 }

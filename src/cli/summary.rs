@@ -1,40 +1,7 @@
 //! Numbers and reasons in words, for all verbs alike.
 
-use super::printer::plural;
-use crate::ruling::{Reason, Ruling, Vote};
-use crate::score::Score;
+pub(super) use crate::report::words::{number, reason, vote};
 use crate::verdict::Status;
-
-/// A score with two decimals, or a dash.
-pub(super) fn number(score: Option<Score>) -> String {
-    score.map_or_else(|| "-".into(), |score| format!("{:.2}", score.get()))
-}
-
-/// A judge's vote, or why there is none.
-pub(super) fn vote(vote: &Vote) -> String {
-    let text = match vote.score {
-        Some(score) => format!("{:.2}", score.get()),
-        None => vote.status.name().to_owned(),
-    };
-    if vote.counted { text } else { format!("({text})") }
-}
-
-/// Why a panel decided so.
-pub(super) fn reason(ruling: &Ruling) -> String {
-    match &ruling.reason {
-        Reason::Threshold => format!("threshold {:.2}", ruling.threshold),
-        Reason::RequiredJudge { judge } => format!("the required judge `{judge}` rejects"),
-        Reason::RequiredJudgeMissing { judge } => {
-            format!("the required judge `{judge}` gave no vote")
-        }
-        Reason::RequiredCriterion { criterion } => {
-            format!("the required criterion `{criterion}` fails")
-        }
-        Reason::NoQuorum => {
-            format!("a decision needs {}", plural(u64::from(ruling.quorum), "vote", "votes"))
-        }
-    }
-}
 
 /// What a status means and what helps, for statuses that are no score.
 pub(super) fn cure(status: Status) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::agent::AgentSpec;
 use super::feedback::FeedbackSpec;
 use super::policy::{BudgetSpec, ExitSpec, StrategySpec};
-use crate::config::{ConfigError, Problem, from_value, read_value};
+use crate::config::{ConfigError, Problem, Problems, from_value_all, read_file};
 use crate::panel::PanelSpec;
 
 /// The threshold where neither the policy nor the panel names one.
@@ -93,46 +93,85 @@ impl LoopSpec {
     /// # Errors
     /// When it, or the panel file that it names, can't be read or is not right.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let base = folder(path);
-        let mut value = read_value(path)?;
-        let invalid =
-            |path: &Path, problem| ConfigError::Invalid { path: path.to_owned(), problem };
+        let file = read_file(path)?;
+        let mut value = file.value.clone();
         let panel = value.as_object_mut().and_then(|table| table.remove("panel"));
-        let mut spec: Self = from_value(value).map_err(|problem| invalid(path, problem))?;
-        if let Some(panel) = panel {
-            spec.seat(panel, &base, path)?;
+        let mut problems = Problems::default();
+        let spec = from_value_all::<Self>(value);
+        let feedback = spec.as_ref().map_or(Ok(()), |spec| spec.feedback.check());
+        if let Err(problem) = feedback {
+            problems.push(problem.inside("feedback"));
         }
-        spec.feedback.check().map_err(|problem| invalid(path, problem.inside("feedback")))?;
+        let panel = match panel.map(|panel| PanelSection::read(panel, &folder(path))).transpose() {
+            Ok(panel) => panel,
+            Err(PanelFault::Elsewhere(error)) => return Err(error),
+            Err(PanelFault::Here(found)) => {
+                problems.extend_inside("panel", found);
+                None
+            }
+        };
+        let mut spec = match spec {
+            Ok(spec) if problems.is_empty() => spec,
+            Ok(_) => return Err(ConfigError::invalid(&file, problems)),
+            Err(found) => {
+                problems.extend_inside("", found);
+                return Err(ConfigError::invalid(&file, problems));
+            }
+        };
+        if let Some(PanelSection { panel, base }) = panel {
+            spec.threshold = panel.threshold;
+            spec.panel_base = base;
+            spec.panel = Some(panel);
+        }
         Ok(spec)
     }
+}
 
-    /// Takes in the section `[panel]`.
-    fn seat(&mut self, panel: Value, base: &Path, path: &Path) -> Result<(), ConfigError> {
-        let at = |problem: Problem| ConfigError::Invalid {
-            path: path.to_owned(),
-            problem: problem.inside("panel"),
-        };
-        self.panel_base = base.to_owned();
-        let mut table = match panel {
+/// The section `[panel]`, read.
+struct PanelSection {
+    panel: PanelSpec,
+    /// The folder that its paths start from.
+    base: PathBuf,
+}
+
+/// Where the panel is not right: in the loop's file, or in the one that it names.
+enum PanelFault {
+    Here(Problems),
+    Elsewhere(ConfigError),
+}
+
+impl From<Problem> for PanelFault {
+    fn from(problem: Problem) -> Self {
+        Self::Here(problem.into())
+    }
+}
+
+impl PanelSection {
+    fn read(section: Value, base: &Path) -> Result<Self, PanelFault> {
+        let mut table = match section {
             Value::String(file) => serde_json::Map::from_iter([("path".to_owned(), file.into())]),
             Value::Object(table) => table,
             other => {
                 let message = format!("expected a table or a path, found `{other}`");
-                return Err(at(Problem::new("", message)));
+                return Err(Problem::new("", message).into());
             }
         };
         let mut explicit = table.get("threshold").cloned();
-        let value = match table.remove("path") {
-            None => Value::Object(table),
-            Some(Value::String(file)) => {
+        let (mut panel, base) = match table.remove("path") {
+            None => {
+                let panel =
+                    PanelSpec::from_value(Value::Object(table)).map_err(PanelFault::Here)?;
+                (panel, base.to_owned())
+            }
+            Some(Value::String(name)) => {
                 table.remove("threshold");
                 if let Some(key) = table.keys().next() {
                     let message = "has no effect beside `path`: set it in the panel's file";
-                    return Err(at(Problem::new(key.as_str(), message)));
+                    return Err(Problem::new(key.as_str(), message).into());
                 }
-                let file = base.join(file);
-                self.panel_base = folder(&file);
-                let mut value = read_value(&file)?;
+                let path = base.join(name);
+                let file = read_file(&path).map_err(PanelFault::Elsewhere)?;
+                let mut value = file.value.clone();
                 match (&explicit, value.as_object_mut()) {
                     (Some(threshold), Some(panel)) => {
                         panel.insert("threshold".to_owned(), threshold.clone());
@@ -140,18 +179,20 @@ impl LoopSpec {
                     (None, Some(panel)) => explicit = panel.get("threshold").cloned(),
                     _ => {}
                 }
-                value
+                let panel = PanelSpec::from_value(value).map_err(|problems| {
+                    PanelFault::Elsewhere(ConfigError::invalid(&file, problems))
+                })?;
+                (panel, folder(&path))
             }
             Some(other) => {
-                return Err(at(Problem::new("path", format!("expected a path, found `{other}`"))));
+                return Err(
+                    Problem::new("path", format!("expected a path, found `{other}`")).into()
+                );
             }
         };
-        let mut panel = PanelSpec::from_value(value).map_err(at)?;
         if explicit.is_none() {
             panel.threshold = DEFAULT_THRESHOLD;
         }
-        self.threshold = panel.threshold;
-        self.panel = Some(panel);
-        Ok(())
+        Ok(Self { panel, base })
     }
 }

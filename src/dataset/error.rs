@@ -33,7 +33,8 @@ pub enum DatasetError {
     },
     /// The extension is none that is understood.
     #[error(
-        "`{path}` has an unknown extension: expected .jsonl, .ndjson, .json, .csv or .tsv, each also with .gz"
+        "`{path}` has an unknown extension: expected .jsonl, .ndjson, .json, .csv or .tsv, each also with .gz{}",
+        instead(path)
     )]
     Extension {
         /// The file.
@@ -511,4 +512,16 @@ fn missing(field: &str, columns: &[String]) -> String {
         "no `{field}`; the columns are {}{understood}: name the right one with `--map {field}=COLUMN`",
         list(columns)
     )
+}
+
+/// What helps with a file whose format is known and not read.
+fn instead(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
+        Some("parquet") => {
+            "; Parquet is neither read nor written: convert it, for example in Python with `pandas.read_parquet(\"x.parquet\").to_json(\"x.jsonl\", orient=\"records\", lines=True)`"
+        }
+        Some("xlsx" | "xls" | "ods") => "; save the sheet as CSV (UTF-8)",
+        Some("txt") => "; one answer is judged by `venire score FILE`",
+        _ => "",
+    }
 }

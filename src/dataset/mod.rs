@@ -28,6 +28,7 @@ mod label_set;
 mod labels;
 mod reader;
 mod scan;
+mod sink;
 mod source;
 mod table;
 mod writer;
@@ -41,6 +42,7 @@ pub use label_set::{LabelSet, read_inline_labels, read_labels};
 pub use labels::{Label, LabelOptions, LabelReader, LabelSource, LabelValue};
 pub use reader::{CaseRow, OnBadRow, ReadOptions, Reader, Skipped};
 pub use scan::{Scan, scan};
+pub(crate) use sink::Sink;
 pub use source::Source;
 pub use writer::{CASE_COLUMNS, Writer};
 

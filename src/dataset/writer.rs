@@ -5,16 +5,16 @@
 //! would execute is the user's own data and is not changed.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use super::error::DatasetError;
 use super::format::Format;
 use super::json_rows::Object;
+use super::sink::Sink;
 
 /// The columns of cases, in order.
 pub const CASE_COLUMNS: [&str; 10] = [
@@ -22,35 +22,13 @@ pub const CASE_COLUMNS: [&str; 10] = [
     "metadata",
 ];
 
-/// Where bytes end up: a file that is not yet in place, or standard output.
-enum Target {
-    File { temporary: NamedTempFile, path: PathBuf },
-    Stdout(io::Stdout),
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File { temporary, .. } => temporary.write(bytes),
-            Self::Stdout(stdout) => stdout.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File { temporary, .. } => temporary.flush(),
-            Self::Stdout(stdout) => stdout.flush(),
-        }
-    }
-}
-
 enum Stream {
-    Plain(BufWriter<Target>),
-    Gzip(Box<GzEncoder<BufWriter<Target>>>),
+    Plain(BufWriter<Sink>),
+    Gzip(Box<GzEncoder<BufWriter<Sink>>>),
 }
 
 impl Stream {
-    fn end(self) -> io::Result<Target> {
+    fn end(self) -> io::Result<Sink> {
         let buffered = match self {
             Self::Plain(stream) => stream,
             Self::Gzip(stream) => stream.finish()?,
@@ -114,7 +92,7 @@ impl Writer {
         let Some((format, gzip)) = Format::from_path(path) else {
             return Err(DatasetError::Extension { path: name });
         };
-        let target = temporary_beside(path)
+        let target = Sink::create(path)
             .map_err(|source| DatasetError::Write { path: name.clone(), source })?;
         Ok(Self::new(name, target, format, gzip))
     }
@@ -122,10 +100,10 @@ impl Writer {
     /// Writes to standard output.
     #[must_use]
     pub fn stdout(format: Format) -> Self {
-        Self::new("-".into(), Target::Stdout(io::stdout()), format, false)
+        Self::new("-".into(), Sink::Stdout(io::stdout()), format, false)
     }
 
-    fn new(name: String, target: Target, format: Format, gzip: bool) -> Self {
+    fn new(name: String, target: Sink, format: Format, gzip: bool) -> Self {
         let buffered = BufWriter::with_capacity(64 * 1024, target);
         let stream = if gzip {
             Stream::Gzip(Box::new(GzEncoder::new(buffered, Compression::default())))
@@ -139,6 +117,12 @@ impl Writer {
             Format::Tsv => table(stream, b'\t'),
         };
         Self { name, layout, columns: Vec::new(), header: false, rows: 0 }
+    }
+
+    /// Whether a row is cells (CSV, TSV), which have no lists or objects inside.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        matches!(self.layout, Layout::Table(_))
     }
 
     /// Names the columns of CSV and TSV before the first row: needed where the first row may
@@ -256,46 +240,11 @@ impl Writer {
                 .into_inner()
                 .map_err(|error| failed(io::Error::from(error.error().kind())))?,
         };
-        match stream.end().map_err(failed)? {
-            Target::Stdout(mut stdout) => stdout.flush().map_err(failed)?,
-            Target::File { temporary, path } => {
-                temporary.as_file().sync_all().map_err(failed)?;
-                temporary.persist(path).map_err(|error| failed(error.error))?;
-            }
-        }
+        stream.end().and_then(Sink::finish).map_err(failed)?;
         Ok(rows)
     }
 
     fn failed(&self, source: io::Error) -> DatasetError {
         DatasetError::Write { path: self.name.clone(), source }
     }
-}
-
-/// A temporary file beside the one that `path` is or links to, with its permissions.
-fn temporary_beside(path: &Path) -> io::Result<Target> {
-    let path = match std::fs::canonicalize(path) {
-        Ok(real) => real,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-        Err(error) => return Err(error),
-    };
-    if path.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".venire-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A temporary file is its owner's alone unless told otherwise; the umask still holds.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let temporary = builder.tempfile_in(folder)?;
-    if let Ok(metadata) = std::fs::metadata(&path) {
-        temporary.as_file().set_permissions(metadata.permissions())?;
-    }
-    Ok(Target::File { temporary, path })
 }

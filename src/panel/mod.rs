@@ -6,6 +6,7 @@
 
 pub mod decide;
 mod feedback;
+mod foreign;
 mod seat;
 mod sequential;
 pub mod spec;
@@ -24,12 +25,13 @@ use tokio::time::Instant;
 pub use self::decide::{Rules, SeatRules};
 pub use self::seat::Seat;
 pub use self::spec::PanelSpec;
+use self::spec::{Gathered, judge_at};
 use self::vote::Settings;
 use crate::case::Case;
-use crate::config::{ConfigError, read_value};
+use crate::config::{ConfigError, Problem, read_file};
 use crate::judge::process::Period;
 use crate::judge::{BuildContext, BuildError};
-use crate::provider::CallContext;
+use crate::provider::{CallContext, Client};
 use crate::ruling::Ruling;
 use crate::verdict::{Fingerprint, Verdict};
 
@@ -98,6 +100,31 @@ pub enum PanelError {
         #[source]
         source: BuildError,
     },
+    /// Several judges can't be built.
+    #[error("{} judges can't be seated{}", failures.len(), listed(failures))]
+    Judges {
+        /// Each by name, and why.
+        failures: Vec<(String, BuildError)>,
+    },
+}
+
+fn listed(failures: &[(String, BuildError)]) -> String {
+    failures.iter().map(|(judge, error)| format!("\n  judge `{judge}`: {}", chain(error))).collect()
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &BuildError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
 }
 
 impl PanelSpec {
@@ -106,8 +133,8 @@ impl PanelSpec {
     /// # Errors
     /// When it can't be read or is not a panel.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        Self::from_value(read_value(path)?)
-            .map_err(|problem| ConfigError::Invalid { path: path.to_owned(), problem })
+        let file = read_file(path)?;
+        Self::from_value(file.value.clone()).map_err(|found| ConfigError::invalid(&file, found))
     }
 }
 
@@ -117,17 +144,58 @@ impl Panel {
     /// # Errors
     /// When a judge can't be built: a missing key, a bad pattern, a program that is not there.
     pub fn seat(spec: &PanelSpec, context: &BuildContext) -> Result<Self, PanelError> {
-        let seats = spec
-            .judge
-            .iter()
-            .map(|judge| {
-                let built = judge.judge.build(context).map_err(|source| PanelError::Judge {
-                    judge: judge.seat.name.clone(),
-                    source,
-                })?;
-                Ok(Seat::new(&judge.seat, built))
-            })
-            .collect::<Result<Vec<_>, PanelError>>()?;
+        let mut seats = Vec::new();
+        let mut failures = Vec::new();
+        for judge in &spec.judge {
+            match judge.judge.build(context) {
+                Ok(built) => seats.push(Seat::new(&judge.seat, built)),
+                Err(error) => failures.push((judge.seat.name.clone(), error)),
+            }
+        }
+        match failures.pop() {
+            None => Ok(Self::of_seats(spec, seats)),
+            Some((judge, source)) if failures.is_empty() => {
+                Err(PanelError::Judge { judge, source })
+            }
+            Some(last) => {
+                failures.push(last);
+                Err(PanelError::Judges { failures })
+            }
+        }
+    }
+
+    /// Reads a panel file and seats its judges. `adjust` may change the configuration before
+    /// they are built.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file and with its judges, at once and with lines.
+    pub fn open(
+        path: &Path,
+        client: Client,
+        adjust: impl FnOnce(&mut PanelSpec),
+    ) -> Result<(PanelSpec, Self), PanelError> {
+        let file = read_file(path)?;
+        let Gathered { spec, places, mut problems } = PanelSpec::gather(file.value.clone());
+        let Some(mut spec) = spec else {
+            return Err(ConfigError::invalid(&file, problems).into());
+        };
+        adjust(&mut spec);
+        let context = BuildContext::new(path.parent().unwrap_or(Path::new("")), client);
+        let mut seats = Vec::new();
+        for (judge, place) in spec.judge.iter().zip(places) {
+            match judge.judge.build(&context) {
+                Ok(built) => seats.push(Seat::new(&judge.seat, built)),
+                Err(error) => problems.push(unbuilt(judge_at(place, &judge.seat.name), &error)),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(ConfigError::invalid(&file, problems).into());
+        }
+        let panel = Self::of_seats(&spec, seats);
+        Ok((spec, panel))
+    }
+
+    fn of_seats(spec: &PanelSpec, seats: Vec<Seat>) -> Self {
         let rules = Rules {
             seats: seats.iter().map(Seat::rules).collect(),
             settings: Settings {
@@ -139,14 +207,14 @@ impl Panel {
             threshold: spec.threshold,
             quorum: spec.quorum(),
         };
-        Ok(Self {
+        Self {
             name: spec.name.clone(),
             seats,
             rules,
             sequential: spec.sequential,
             timeout: spec.timeout.map(Period::get),
             slots: None,
-        })
+        }
     }
 
     /// Asks for every sample again `times` times over: how much of a score is noise.
@@ -244,6 +312,19 @@ impl Panel {
             verdicts.push(verdict);
         }
         self.rules.rule(&case.id, verdicts)
+    }
+}
+
+/// A judge that can't be built, as a problem of its table.
+fn unbuilt(place: String, error: &BuildError) -> Problem {
+    match error {
+        BuildError::Invalid { field, reason } => {
+            Problem::new(field.as_str(), reason.as_str()).inside(&place)
+        }
+        BuildError::File { field, .. } | BuildError::Feature { field, .. } => {
+            Problem::new(field.as_str(), chain(error)).inside(&place)
+        }
+        BuildError::Endpoint(_) => Problem::new(place, chain(error)),
     }
 }
 

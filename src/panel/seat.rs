@@ -25,6 +25,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// for a judge to report a time-out in its own words, with what it spent.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How close to its deadline a time-out is one of the deadline.
+const SLACK: Duration = Duration::from_millis(50);
+
 /// One judge on a panel.
 #[derive(Debug)]
 pub struct Seat {
@@ -101,10 +104,11 @@ impl Seat {
             },
         };
         let started = Instant::now();
-        let deadline = context.deadline.min(started + self.timeout);
+        let (panels, own) = (context.deadline, started + self.timeout);
+        let deadline = panels.min(own);
         let context = CallContext { sample, deadline, held: Held::default(), ..context };
         let work = AssertUnwindSafe(self.judge.judge(case, &context)).catch_unwind();
-        let verdict = tokio::select! {
+        let mut verdict = tokio::select! {
             biased;
             outcome = work => outcome.unwrap_or_else(|panic| {
                 Verdict::failed(Status::Internal, format!("the judge panicked: {}", words(&*panic)))
@@ -112,12 +116,30 @@ impl Seat {
             () = context.cancel.cancelled() => {
                 Verdict::failed(Status::Cancelled, "stopped before the judge had answered")
             }
-            () = overdue(&context) => Verdict::failed(
-                Status::Timeout,
-                format!("no verdict within {} s", (deadline - started).as_secs_f64()),
-            ),
+            () = overdue(&context) => Verdict::failed(Status::Timeout, "no verdict in time"),
         };
+        // Limits of a judge's parts (one check, one request) end before, and say so themselves.
+        if verdict.status == Status::Timeout && Instant::now() + SLACK >= context.due() {
+            let limit = self.limit(panels < own, deadline - started);
+            let said = verdict.detail.take().unwrap_or_default();
+            verdict.detail = Some(format!("{said}; {limit}"));
+        }
         self.seal(verdict, sample, started.elapsed())
+    }
+
+    /// Which limit a verdict has missed, whose it is, and what to change.
+    fn limit(&self, of_panel: bool, time: Duration) -> String {
+        let time = seconds(time);
+        let name = &self.name;
+        if of_panel {
+            format!(
+                "what was left of the panel's `timeout` was {time}: raise `timeout` at the top of the panel file, or take judges off"
+            )
+        } else if self.timeout == DEFAULT_TIMEOUT {
+            format!("the limit was {time}, the default: set `timeout` on the judge `{name}`")
+        } else {
+            format!("the limit was {time}, the judge's `timeout`: raise it on the judge `{name}`")
+        }
     }
 
     /// Puts the seat's name on a verdict, and holds a judge to the rules of verdicts.
@@ -156,6 +178,14 @@ async fn overdue(context: &CallContext) {
         if Instant::now() >= context.due() + GRACE {
             return;
         }
+    }
+}
+
+/// A length of time as a person writes it: `500 ms`, `2.5 s`, `120 s`.
+fn seconds(time: Duration) -> String {
+    match time.as_millis() {
+        ms if ms < 1000 => format!("{ms} ms"),
+        ms => format!("{} s", (ms as f64 / 100.0).round() / 10.0),
     }
 }
 

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::foreign;
 use super::vote::Aggregate;
-use crate::config::{Problem, from_value};
+use crate::config::{Problem, Problems, from_value_all};
 use crate::judge::command::CommandSpec;
 use crate::judge::http::HttpSpec;
 use crate::judge::human::HumanSpec;
@@ -144,18 +145,22 @@ pub const KINDS: [&str; 8] =
 const SEAT_KEYS: [&str; 6] = ["name", "weight", "required", "report_only", "invert", "timeout"];
 
 impl SeatSpec {
-    fn from_table(mut table: Map<String, Value>) -> Result<Self, Problem> {
+    /// The judge of a table, or everything that is wrong with it.
+    fn from_table(mut table: Map<String, Value>) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
         let kind = match table.remove("kind") {
-            Some(Value::String(kind)) => kind,
+            Some(Value::String(kind)) => Some(kind),
             Some(other) => {
-                return Err(Problem::new("kind", format!("expected a text, found `{other}`")));
+                problems.push(Problem::new("kind", format!("expected a text, found `{other}`")));
+                None
             }
             None => {
                 let list = KINDS.map(|kind| format!("`{kind}`")).join(", ");
-                return Err(Problem::new(
+                problems.push(Problem::new(
                     "",
-                    format!("missing key `kind`: expected one of {list}"),
+                    format!("missing key `kind`: expected one of {list}{}", foreign::kind(&table)),
                 ));
+                None
             }
         };
         let mut seat = Map::new();
@@ -164,23 +169,42 @@ impl SeatSpec {
                 seat.insert(key.to_owned(), value);
             }
         }
-        let seat: SeatKeys = from_value(Value::Object(seat))?;
+        let seat: Result<SeatKeys, _> = from_value_all(Value::Object(seat));
+        let name = seat.as_ref().map(|seat| seat.name.clone()).unwrap_or_default();
+        if let Err(found) = &seat {
+            problems.extend_inside("", found.clone());
+        }
         let rest = Value::Object(table);
-        let judge = match kind.as_str() {
-            "llm" => JudgeSpec::Llm(Box::new(from_value(rest)?)),
-            "rule" => JudgeSpec::Rule(Box::new(from_value(rest)?)),
-            "command" => JudgeSpec::Command(from_value(rest)?),
-            "script" => JudgeSpec::Script(from_value(rest)?),
-            "http" => JudgeSpec::Http(from_value(rest)?),
-            "observe" => JudgeSpec::Observe(from_value(rest)?),
-            "human" => JudgeSpec::Human(from_value(rest)?),
-            "replay" => {
-                let spec: ReplaySpec = from_value(rest)?;
-                JudgeSpec::Replay(spec.with_default_judge(&seat.name))
+        let judge = match kind.as_deref() {
+            None => None,
+            Some("llm") => {
+                keep(from_value_all(rest), &mut problems, |s| JudgeSpec::Llm(Box::new(s)))
             }
-            _ => return Err(Problem::unknown("kind", "judge kind", &kind, &KINDS)),
+            Some("rule") => {
+                keep(from_value_all(rest), &mut problems, |s| JudgeSpec::Rule(Box::new(s)))
+            }
+            Some("command") => keep(from_value_all(rest), &mut problems, JudgeSpec::Command),
+            Some("script") => keep(from_value_all(rest), &mut problems, JudgeSpec::Script),
+            Some("http") => keep(from_value_all(rest), &mut problems, JudgeSpec::Http),
+            Some("observe") => keep(from_value_all(rest), &mut problems, JudgeSpec::Observe),
+            Some("human") => keep(from_value_all(rest), &mut problems, JudgeSpec::Human),
+            Some("replay") => keep(from_value_all(rest), &mut problems, |spec: ReplaySpec| {
+                JudgeSpec::Replay(spec.with_default_judge(&name))
+            }),
+            Some(other) => {
+                let mut problem = Problem::unknown("kind", "judge kind", other, &KINDS);
+                if let Some(hint) = foreign::kind_named(other) {
+                    problem.suggestion = None;
+                    problem.message.push_str(&format!("; {hint}"));
+                }
+                problems.push(problem);
+                None
+            }
         };
-        Ok(Self { seat, judge })
+        match (seat, judge) {
+            (Ok(seat), Some(judge)) if problems.is_empty() => Ok(Self { seat, judge }),
+            _ => Err(problems.explained(foreign::judge_key)),
+        }
     }
 
     fn to_table(&self) -> Result<Map<String, Value>, serde_json::Error> {
@@ -192,6 +216,35 @@ impl SeatSpec {
         }
         Ok(table)
     }
+}
+
+fn keep<T>(
+    read: Result<T, Problems>,
+    problems: &mut Problems,
+    make: impl FnOnce(T) -> JudgeSpec,
+) -> Option<JudgeSpec> {
+    match read {
+        Ok(spec) => Some(make(spec)),
+        Err(found) => {
+            problems.extend_inside("", found);
+            None
+        }
+    }
+}
+
+/// The judges of a panel that could be read, each with its place in the file's list.
+pub(super) struct Gathered {
+    /// The panel with those judges; `None` where its own keys can't be read.
+    pub(super) spec: Option<PanelSpec>,
+    /// The place of each judge of `spec`.
+    pub(super) places: Vec<usize>,
+    /// What is wrong.
+    pub(super) problems: Problems,
+}
+
+/// How messages name a judge: by its place, and its name where it has one.
+pub(super) fn judge_at(place: usize, name: &str) -> String {
+    if name.is_empty() { format!("judge[{place}]") } else { format!("judge[{place}] ({name})") }
 }
 
 impl<'de> Deserialize<'de> for SeatSpec {
@@ -223,33 +276,65 @@ impl JsonSchema for SeatSpec {
 }
 
 impl PanelSpec {
-    /// A panel from a configuration value, with the place of what is wrong.
+    /// A panel from a configuration value, or everything that is wrong with it, each with its
+    /// place.
     ///
     /// # Errors
     /// Unknown keys and kinds, wrong types, and numbers that can't work together.
-    pub fn from_value(mut value: Value) -> Result<Self, Problem> {
+    pub fn from_value(value: Value) -> Result<Self, Problems> {
+        match Self::gather(value) {
+            Gathered { spec: Some(spec), problems, .. } if problems.is_empty() => Ok(spec),
+            Gathered { problems, .. } => Err(problems),
+        }
+    }
+
+    /// What of a panel can be read, and everything that is wrong with the rest.
+    pub(super) fn gather(mut value: Value) -> Gathered {
+        let mut problems = Problems::default();
         // Judges are read one by one: a problem inside one then has its own path and name.
         let judges = match value.as_object_mut().and_then(|table| table.remove("judge")) {
             None => Vec::new(),
             Some(Value::Array(judges)) => judges,
             Some(_) => {
-                return Err(Problem::new("judge", "expected a list of tables (`[[judge]]`)"));
+                problems.push(Problem::new("judge", "expected a list of tables (`[[judge]]`)"));
+                Vec::new()
             }
         };
-        let mut spec: Self = from_value(value)?;
+        let listed = judges.len();
+        let mut spec: Option<Self> = match from_value_all(value) {
+            Ok(spec) => Some(spec),
+            Err(found) => {
+                problems.extend_inside("", found.explained(foreign::panel_key));
+                None
+            }
+        };
+        let mut read = Vec::new();
+        let mut places = Vec::new();
         for (i, judge) in judges.into_iter().enumerate() {
-            let name = judge.get("name").and_then(Value::as_str).map(str::to_owned);
-            let place = match name {
-                Some(name) => format!("judge[{i}] ({name})"),
-                None => format!("judge[{i}]"),
-            };
+            let name = judge.get("name").and_then(Value::as_str).unwrap_or_default();
+            let place = judge_at(i, name);
             let Value::Object(table) = judge else {
-                return Err(Problem::new(place, "expected a table"));
+                problems.push(Problem::new(place, "expected a table"));
+                continue;
             };
-            spec.judge.push(SeatSpec::from_table(table).map_err(|p| p.inside(&place))?);
+            match SeatSpec::from_table(table) {
+                Ok(judge) => {
+                    read.push(judge);
+                    places.push(i);
+                }
+                Err(found) => problems.extend_inside(&place, found),
+            }
         }
-        spec.check()?;
-        Ok(spec)
+        // Of a list that is not right, or not whole, no number can be said to be wrong.
+        let whole = read.len() == listed && !problems.iter().any(|p| p.at == "judge");
+        match &mut spec {
+            Some(spec) => {
+                spec.judge = read;
+                spec.check(&places, whole, &mut problems);
+            }
+            None => seats(&read, &places, &mut problems),
+        }
+        Gathered { spec, places, problems }
     }
 
     /// Seats that are counted.
@@ -265,87 +350,85 @@ impl PanelSpec {
     }
 
     /// The panel's own numbers, which no single key's type can check.
-    ///
-    /// # Errors
-    /// The first problem found.
-    pub fn check(&self) -> Result<(), Problem> {
+    fn check(&self, places: &[usize], whole: bool, problems: &mut Problems) {
         if !(0.0..=1.0).contains(&self.threshold) {
-            return Err(Problem::new(
-                "threshold",
-                format!("`{}` is not between 0 and 1", self.threshold),
-            ));
+            let message = format!("`{}` is not between 0 and 1", self.threshold);
+            problems.push(Problem::new("threshold", message));
         }
         if !(0.0..0.5).contains(&self.trim) {
-            return Err(Problem::new(
-                "trim",
-                format!("`{}` is not at least 0 and below 0.5", self.trim),
-            ));
+            let message = format!("`{}` is not at least 0 and below 0.5", self.trim);
+            problems.push(Problem::new("trim", message));
+        }
+        problems.extend(not_zero("timeout", self.timeout));
+        seats(&self.judge, places, problems);
+        if !whole {
+            return;
         }
         if self.judge.is_empty() {
-            return Err(Problem::new("judge", "a panel needs at least one `[[judge]]`"));
-        }
-        not_zero("timeout", self.timeout)?;
-        let mut names = std::collections::BTreeSet::new();
-        for (i, SeatSpec { seat, .. }) in self.judge.iter().enumerate() {
-            let at = |key: &str| format!("judge[{i}] ({}).{key}", seat.name);
-            if seat.name.trim().is_empty() {
-                return Err(Problem::new(format!("judge[{i}].name"), "expected a name"));
-            }
-            if !names.insert(&seat.name) {
-                return Err(Problem::new(
-                    at("name"),
-                    format!("another judge is named `{}`: names must differ", seat.name),
-                ));
-            }
-            if seat.weight > MOST_WEIGHT {
-                return Err(Problem::new(
-                    at("weight"),
-                    format!("expected at most {MOST_WEIGHT}: weights are relative"),
-                ));
-            }
-            let veto_only = seat.weight == 0.0 && seat.required;
-            if !(seat.weight.is_finite() && (seat.weight > 0.0 || veto_only)) {
-                return Err(Problem::new(
-                    at("weight"),
-                    format!(
-                        "`{}` is not above 0; 0 is for a `required` judge that vetoes without voting, and to show a vote without counting it use `report_only = true`",
-                        seat.weight
-                    ),
-                ));
-            }
-            if seat.required && seat.report_only {
-                return Err(Problem::new(
-                    at("required"),
-                    "a judge that is `report_only` can't be `required`",
-                ));
-            }
-            not_zero(&at("timeout"), seat.timeout)?;
+            problems.push(Problem::new("judge", "a panel needs at least one `[[judge]]`"));
+            return;
         }
         let counted = self.counted();
         if counted == 0 {
-            return Err(Problem::new(
+            problems.push(Problem::new(
                 "judge",
                 "every judge is `report_only` or has the weight 0: no vote would count",
             ));
+            return;
         }
         let quorum = self.quorum();
         if quorum == 0 || quorum > counted {
-            return Err(Problem::new(
+            let seats = if counted == 1 { "seat" } else { "seats" };
+            problems.push(Problem::new(
                 "quorum",
-                format!("`{quorum}` is not between 1 and the {counted} counted seat(s)"),
+                format!("`{quorum}` is not between 1 and the {counted} counted {seats}"),
             ));
         }
-        Ok(())
     }
 }
 
-fn not_zero(at: &str, period: Option<Period>) -> Result<(), Problem> {
-    match period {
-        Some(period) if period.get().is_zero() => {
-            Err(Problem::new(at, "expected more than 0 seconds"))
+/// What no single key of a seat's type can check.
+fn seats(judges: &[SeatSpec], places: &[usize], problems: &mut Problems) {
+    let mut names = std::collections::BTreeSet::new();
+    for (SeatSpec { seat, .. }, place) in judges.iter().zip(places) {
+        let at = |key: &str| format!("{}.{key}", judge_at(*place, &seat.name));
+        if seat.name.trim().is_empty() {
+            problems.push(Problem::new(format!("judge[{place}].name"), "expected a name"));
+        } else if !names.insert(&seat.name) {
+            problems.push(Problem::new(
+                at("name"),
+                format!("another judge is named `{}`: names must differ", seat.name),
+            ));
         }
-        _ => Ok(()),
+        let veto_only = seat.weight == 0.0 && seat.required;
+        if seat.weight > MOST_WEIGHT {
+            problems.push(Problem::new(
+                at("weight"),
+                format!("expected at most {MOST_WEIGHT}: weights are relative"),
+            ));
+        } else if !(seat.weight.is_finite() && (seat.weight > 0.0 || veto_only)) {
+            problems.push(Problem::new(
+                at("weight"),
+                format!(
+                    "`{}` is not above 0; 0 is for a `required` judge that vetoes without voting, and to show a vote without counting it use `report_only = true`",
+                    seat.weight
+                ),
+            ));
+        }
+        if seat.required && seat.report_only {
+            problems.push(Problem::new(
+                at("required"),
+                "a judge that is `report_only` can't be `required`",
+            ));
+        }
+        problems.extend(not_zero(&at("timeout"), seat.timeout));
     }
+}
+
+fn not_zero(at: &str, period: Option<Period>) -> Option<Problem> {
+    period
+        .filter(|period| period.get().is_zero())
+        .map(|_| Problem::new(at, "expected more than 0 seconds"))
 }
 
 impl JudgeSpec {

@@ -34,5 +34,5 @@ pub use error::{EndpointError, ProviderError};
 pub use key::ReplyKey;
 pub use ledger::{Ledger, LedgerLimits, LedgerTotals, Reservation, WorstCase};
 pub use replies::{Claim, KeepError, NoReplies, ReplyStore};
-pub use service::provider_names;
+pub use service::{Provider, provider_names, providers};
 pub(crate) use transport::is_loopback;

@@ -102,6 +102,26 @@ pub(super) const SERVICES: &[Service] = &[
     },
 ];
 
+/// What a user needs to know of a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Provider {
+    /// Its name in `provider/model`.
+    pub name: &'static str,
+    /// Its address; `None` where every customer has an own one.
+    pub base_url: Option<&'static str>,
+    /// Where its key usually is, first found first; empty where none is needed.
+    pub variables: &'static [&'static str],
+}
+
+/// The providers known by name.
+pub fn providers() -> impl Iterator<Item = Provider> {
+    SERVICES.iter().map(|service| Provider {
+        name: service.name,
+        base_url: service.base_url,
+        variables: service.variables,
+    })
+}
+
 /// The names that may stand before the model, without their other spellings.
 pub fn provider_names() -> impl Iterator<Item = &'static str> {
     SERVICES.iter().map(|service| service.name)

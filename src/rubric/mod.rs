@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::{self, ConfigError, Problem};
+use crate::config::{self, ConfigError, Problem, Problems};
 use crate::score::{Scale, Score};
 
 pub use builtin::BUILTIN_NAMES;
@@ -178,9 +178,9 @@ impl Rubric {
     /// # Errors
     /// When it can't be read, or a key or value in it is not right.
     pub fn read(path: &Path) -> Result<Self, RubricError> {
-        let value = config::read_value(path)?;
-        Ok(Self::from_value(value)
-            .map_err(|problem| ConfigError::Invalid { path: path.to_owned(), problem })?)
+        let file = config::read_file(path)?;
+        Ok(Self::from_value_all(file.value.clone())
+            .map_err(|problems| ConfigError::invalid(&file, problems))?)
     }
 
     fn from_toml(text: &str, path: &Path) -> Result<Self, RubricError> {
@@ -189,8 +189,16 @@ impl Rubric {
             format: "TOML",
             message: e.to_string(),
         })?;
-        Ok(Self::from_value(value)
-            .map_err(|problem| ConfigError::Invalid { path: path.to_owned(), problem })?)
+        Ok(Self::from_value_all(value)
+            .map_err(|problems| ConfigError::Invalid { path: path.to_owned(), problems })?)
+    }
+
+    fn from_value_all(value: Value) -> Result<Self, Problems> {
+        let rubric: Self = config::from_value_all(value)?;
+        match rubric.problems() {
+            problems if problems.is_empty() => Ok(rubric),
+            problems => Err(problems.into()),
+        }
     }
 
     /// A rubric from a value of a configuration file.

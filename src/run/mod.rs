@@ -5,7 +5,9 @@
 //! cases are skipped, verdicts that are on disk are not asked for again, and replies that
 //! were paid for are found in the store.
 
+pub mod joined;
 pub mod rows;
+pub mod select;
 mod tally;
 
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use self::tally::{JudgeTally, Tally};
+pub use self::tally::{AcceptedShare, JudgeTally, Tally};
 use crate::case::Case;
 use crate::panel::decide::NOT_NEEDED;
 use crate::panel::{Known, Listener, Panel};
@@ -84,6 +86,9 @@ pub enum RunError {
     Task(String),
 }
 
+/// A ruling with its case's group.
+type Ruled = (Ruling, Option<String>);
+
 /// A case on its way to the panel.
 struct Work {
     position: u64,
@@ -122,7 +127,7 @@ where
         judge.asks_models = seat.judge.kind() == "llm";
     }
     let mut source = read(cases, Store::open(store.path())?, run.number, options.clone());
-    let mut open: JoinSet<Result<Option<Ruling>, StoreError>> = JoinSet::new();
+    let mut open: JoinSet<Result<Option<Ruled>, StoreError>> = JoinSet::new();
     let mut exhausted = false;
     let mut complete = true;
     let mut failure = None;
@@ -142,8 +147,8 @@ where
                     failure = Some(error);
                     exhausted = true;
                 }
-                Some(Ok(Work { ruling: Some(ruling), .. })) => {
-                    tally.add(&ruling);
+                Some(Ok(Work { ruling: Some(ruling), case, .. })) => {
+                    tally.add(&ruling, case.group.as_deref());
                     progress(&tally);
                 }
                 Some(Ok(work)) => {
@@ -155,8 +160,8 @@ where
                 }
             },
             Some(done) = open.join_next() => match done {
-                Ok(Ok(Some(ruling))) => {
-                    tally.add(&ruling);
+                Ok(Ok(Some((ruling, group)))) => {
+                    tally.add(&ruling, group.as_deref());
                     progress(&tally);
                 }
                 Ok(Ok(None)) => complete = false,
@@ -251,7 +256,7 @@ async fn judge(
     writer: Writer,
     replies: Arc<dyn ReplyStore>,
     options: Options,
-) -> Result<Option<Ruling>, StoreError> {
+) -> Result<Option<Ruled>, StoreError> {
     let Work { position, case, known, .. } = work;
     writer.case(run, position, &case).await?;
     let Options { ledger, abandon: cancel, .. } = options;
@@ -262,7 +267,7 @@ async fn judge(
         return Ok(None);
     }
     writer.ruling(run, position, &mut ruling).await?;
-    Ok(Some(ruling))
+    Ok(Some((ruling, case.group)))
 }
 
 /// A case has no deadline of its own: its judges and its panel have.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::case::Case;
 use crate::ruling::{Reason, Ruling};
 use crate::store::{Store, StoreError};
 use crate::verdict::{CriterionScore, Verdict};
@@ -172,6 +173,28 @@ pub fn each_ruling<E: From<StoreError>>(
             && let Some(ruling) = store.ruling(run, position)?
         {
             failure = each(ruling).err();
+        }
+        Ok(())
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Calls `each` with every case that has a ruling, and the ruling, in the data's order.
+///
+/// # Errors
+/// When the store refuses or `each` does.
+pub fn each_judged<E: From<StoreError>>(
+    store: &Store,
+    run: i64,
+    mut each: impl FnMut(Case, Ruling) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut failure = None;
+    store.each_case(run, |position, _| {
+        if failure.is_none()
+            && let Some(ruling) = store.ruling(run, position)?
+            && let Some(case) = store.case(run, position)?
+        {
+            failure = each(case, ruling).err();
         }
         Ok(())
     })?;

@@ -1,12 +1,18 @@
 //! Counting a run while it goes: what each judge did, what the panel decided.
 //!
-//! Only sums are kept, so the memory is the same for ten cases and for ten million.
+//! Only sums are kept, so the memory is the same for ten cases and for ten million; where
+//! cases have a `group`, two counts a group.
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 
 use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::ruling::{Decision, Ruling};
+use crate::stats::Estimate;
+use crate::stats::bootstrap::{Resampling, clustered_proportion};
 use crate::stats::distribution::student_critical;
+use crate::stats::interval::wilson;
 use crate::verdict::{Status, StatusCounts, Verdict};
 
 /// What one judge did.
@@ -129,6 +135,63 @@ impl JudgeTally {
     }
 }
 
+/// The share of the decided cases that is accepted, with its 95% interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AcceptedShare {
+    /// Accepted of decided.
+    pub point: f64,
+    /// The lower end of the interval.
+    pub lower: f64,
+    /// The upper end of the interval.
+    pub upper: f64,
+    /// Decided cases.
+    pub n: u64,
+    /// Groups that these cases are of, a case without a group being one by itself; `None`
+    /// where no case has a group, and the interval takes cases as independent.
+    pub groups: Option<u64>,
+}
+
+/// Accepted and decided cases by group. Names are kept as 64 bits of a hash.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    named: HashMap<u64, (u64, u64)>,
+    /// Decided cases without a group.
+    accepted_alone: u64,
+    rejected_alone: u64,
+}
+
+impl Groups {
+    /// Groups beyond which the bootstrap draws half as often: its work is their product.
+    const MANY: usize = 10_000;
+
+    fn add(&mut self, group: Option<&str>, accepted: bool) {
+        match group {
+            None if accepted => self.accepted_alone += 1,
+            None => self.rejected_alone += 1,
+            Some(name) => {
+                let mut key = [0; 8];
+                key.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
+                let (accepts, decided) =
+                    self.named.entry(u64::from_le_bytes(key)).or_insert((0, 0));
+                *accepts += u64::from(accepted);
+                *decided += 1;
+            }
+        }
+    }
+
+    /// The share, by cluster bootstrap over groups.
+    fn share(&self) -> Option<(Estimate, u64)> {
+        let mut clusters: Vec<(u64, u64)> = self.named.values().copied().collect();
+        // A hash map has no order, and the draws must be the same each time.
+        clusters.sort_unstable();
+        clusters.extend((0..self.accepted_alone).map(|_| (1, 1)));
+        clusters.extend((0..self.rejected_alone).map(|_| (0, 1)));
+        let resamples = if clusters.len() > Self::MANY { 1000 } else { 2000 };
+        let share = clustered_proportion(&clusters, Resampling { resamples, seed: 1, level: 0.95 });
+        Some((share.ok()?, clusters.len() as u64))
+    }
+}
+
 /// What a run has counted.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Tally {
@@ -148,6 +211,8 @@ pub struct Tally {
     pub not_needed: u64,
     /// By judge, in the panel's order.
     pub judges: Vec<JudgeTally>,
+    #[serde(skip)]
+    groups: Groups,
 }
 
 impl Tally {
@@ -165,15 +230,29 @@ impl Tally {
         Self { judges, ..Self::default() }
     }
 
-    /// Counts a ruling with its verdicts.
-    pub fn add(&mut self, ruling: &Ruling) {
+    /// Counts a ruling with its verdicts; `group` is its case's.
+    ///
+    /// Judges that the tally was not made with are added as they are met.
+    pub fn add(&mut self, ruling: &Ruling, group: Option<&str>) {
         self.cases += 1;
+        if ruling.decision != Decision::Undecided {
+            self.groups.add(group, ruling.decision == Decision::Accept);
+        }
         match ruling.decision {
             Decision::Accept => self.accepted += 1,
             Decision::Reject => self.rejected += 1,
             Decision::Undecided => self.undecided += 1,
         }
         self.degraded += u64::from(ruling.degraded);
+        for vote in &ruling.votes {
+            if !self.judges.iter().any(|judge| judge.name == vote.judge) {
+                self.judges.push(JudgeTally {
+                    name: vote.judge.clone(),
+                    run_cost_usd: Some(0.0),
+                    ..JudgeTally::default()
+                });
+            }
+        }
         // One vote a case: samples of one case say nothing of the spread between cases.
         for vote in &ruling.votes {
             let judge = self.judges.iter_mut().find(|judge| judge.name == vote.judge);
@@ -190,6 +269,27 @@ impl Tally {
                 judge.add(verdict);
             }
         }
+    }
+
+    /// The share of the decided cases that is accepted. By Wilson's interval (1927) over
+    /// cases; where cases have a group, by cluster bootstrap over groups, since cases of one
+    /// group tend to stand or fall together, and never narrower than by case. `None` without a decided case, and where all
+    /// cases are of one group, whose spread can't be known.
+    #[must_use]
+    pub fn accepted_share(&self) -> Option<AcceptedShare> {
+        let n = self.accepted + self.rejected;
+        let (share, groups) = if self.groups.named.is_empty() {
+            (wilson(self.accepted, n, 0.95).ok()?, None)
+        } else {
+            let (mut share, groups) = self.groups.share()?;
+            // Few groups can look more even than they are by chance.
+            let by_case = wilson(self.accepted, n, 0.95).ok()?;
+            share.interval.lower = share.interval.lower.min(by_case.interval.lower);
+            share.interval.upper = share.interval.upper.max(by_case.interval.upper);
+            (share, Some(groups))
+        };
+        let (lower, upper) = (share.interval.lower, share.interval.upper);
+        Some(AcceptedShare { point: share.point, lower, upper, n, groups })
     }
 
     /// All verdicts.
@@ -263,5 +363,55 @@ mod tests {
         let mut model = JudgeTally { asks_models: true, ..JudgeTally::default() };
         model.add(&failed);
         assert_eq!(model.run_cost_usd, None);
+    }
+
+    fn ruled(decision: Decision) -> Ruling {
+        let rules = crate::panel::Rules {
+            seats: Vec::new(),
+            settings: crate::panel::vote::Settings {
+                aggregate: crate::panel::vote::Aggregate::Median,
+                midpoint: false,
+                trim: 0.0,
+                threshold: 0.5,
+            },
+            threshold: 0.5,
+            quorum: 1,
+        };
+        Ruling { decision, ..rules.rule("a", Vec::new()) }
+    }
+
+    #[test]
+    fn groups_that_stand_or_fall_together_widen_the_interval() {
+        let (mut alone, mut grouped, mut singles) =
+            (Tally::default(), Tally::default(), Tally::default());
+        for case in 0..60 {
+            let group = case / 10;
+            let decision = if group % 2 == 0 { Decision::Accept } else { Decision::Reject };
+            let ruling = ruled(decision);
+            alone.add(&ruling, None);
+            grouped.add(&ruling, Some(&format!("g{group}")));
+            singles.add(&ruling, Some(&format!("case {case}")));
+        }
+        let width = |tally: &Tally| {
+            let share = tally.accepted_share().unwrap();
+            assert!((share.point - 0.5).abs() < 1e-12 && share.n == 60);
+            share.upper - share.lower
+        };
+        assert_eq!(alone.accepted_share().unwrap().groups, None);
+        assert_eq!(grouped.accepted_share().unwrap().groups, Some(6));
+        assert_eq!(singles.accepted_share().unwrap().groups, Some(60));
+        // Six clusters that are all one way carry about as much as six cases.
+        assert!(width(&grouped) > 2.0 * width(&alone), "{}", width(&grouped));
+        assert!((width(&singles) - width(&alone)).abs() < 0.03);
+    }
+
+    #[test]
+    fn a_share_without_decided_cases_is_none_and_one_group_s_interval_too() {
+        let mut tally = Tally::default();
+        tally.add(&ruled(Decision::Undecided), Some("g"));
+        assert_eq!(tally.accepted_share(), None);
+        tally.add(&ruled(Decision::Accept), Some("g"));
+        tally.add(&ruled(Decision::Reject), Some("g"));
+        assert_eq!(tally.accepted_share(), None);
     }
 }

@@ -111,7 +111,7 @@ impl Bench {
                 if let Some(ruling) = self.store.ruling(self.run.number, position)? {
                     rulings.push((ruling.case, ruling.score, ruling.verdicts[0].status));
                 }
-                Ok(())
+                Ok::<_, StoreError>(())
             })
             .unwrap();
         rulings

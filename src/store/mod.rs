@@ -151,6 +151,28 @@ pub enum StoreError {
         /// How many begin so.
         count: usize,
     },
+    /// No case of the run has this id, nor one that begins or ends so.
+    #[error("run `{run}` has no case `{id}`{near}")]
+    NoSuchCase {
+        /// The run's id.
+        run: String,
+        /// The id looked for.
+        id: String,
+        /// The id that was likely meant, in words; empty without one.
+        near: String,
+    },
+    /// Several cases have an id that begins or ends so.
+    #[error(
+        "{count} cases have an id that begins or ends with `{id}`, such as {examples}: write more of it"
+    )]
+    AmbiguousCase {
+        /// The part of an id.
+        id: String,
+        /// How many there are.
+        count: usize,
+        /// The first few.
+        examples: String,
+    },
     /// No run has this id.
     #[error("no run `{id}` in `{path}`: `venire list runs` shows them")]
     NoSuchRun {
@@ -236,6 +258,8 @@ impl StoreError {
             | Self::Foreign { .. }
             | Self::ReadOnly { .. }
             | Self::AmbiguousRun { .. }
+            | Self::AmbiguousCase { .. }
+            | Self::NoSuchCase { .. }
             | Self::NoSuchRun { .. } => true,
             Self::Busy { .. }
             | Self::Full { .. }
@@ -352,6 +376,54 @@ impl Store {
         }
     }
 
+    /// The place of the case with this id, or with an id that begins or ends so when only one
+    /// does.
+    ///
+    /// # Errors
+    /// When there is none, or several.
+    pub fn position(&self, run: &RunRecord, id: &str) -> Result<u64, StoreError> {
+        let mut exact = None;
+        let mut partial: Vec<(u64, String)> = Vec::new();
+        let mut count = 0;
+        let mut nearest: Option<(f64, String)> = None;
+        self.each_case(run.number, |position, name| {
+            if name == id {
+                exact.get_or_insert(position);
+            } else if !id.is_empty() && (name.starts_with(id) || name.ends_with(id)) {
+                count += 1;
+                if partial.len() < 3 {
+                    partial.push((position, name));
+                }
+            } else {
+                let likeness = strsim::jaro_winkler(id, &name);
+                if likeness > 0.85 && nearest.as_ref().is_none_or(|(best, _)| likeness > *best) {
+                    nearest = Some((likeness, name));
+                }
+            }
+            Ok(())
+        })?;
+        match (exact, partial.as_slice()) {
+            (Some(position), _) => Ok(position),
+            (None, [(position, _)]) => Ok(*position),
+            (None, []) => Err(StoreError::NoSuchCase {
+                run: run.id.clone(),
+                id: id.to_owned(),
+                near: nearest
+                    .map(|(_, name)| format!("; did you mean `{name}`?"))
+                    .unwrap_or_default(),
+            }),
+            (None, some) => Err(StoreError::AmbiguousCase {
+                id: id.to_owned(),
+                count,
+                examples: some
+                    .iter()
+                    .map(|(_, name)| format!("`{name}`"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+        }
+    }
+
     /// A case of a run.
     ///
     /// # Errors
@@ -385,11 +457,11 @@ impl Store {
     ///
     /// # Errors
     /// When the store refuses, or `each` does.
-    pub fn each_case(
+    pub fn each_case<E: From<StoreError>>(
         &self,
         run: i64,
-        each: impl FnMut(u64, String) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        each: impl FnMut(u64, String) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.database.each_case(run, each)
     }
 

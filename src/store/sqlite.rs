@@ -378,12 +378,12 @@ impl Database {
     }
 
     /// Calls `each` with every case's position and id, in the data's order.
-    pub(super) fn each_case(
+    pub(super) fn each_case<E: From<StoreError>>(
         &self,
         run: i64,
-        mut each: impl FnMut(u64, String) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let named = |error| named(&self.path, &error);
+        mut each: impl FnMut(u64, String) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let named = |error| E::from(named(&self.path, &error));
         let mut statement = self
             .connection
             .prepare("SELECT position, id FROM cases WHERE run = ?1 ORDER BY position")

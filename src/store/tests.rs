@@ -63,7 +63,7 @@ async fn what_is_written_is_read_back_in_the_data_s_order() {
     store
         .each_case(run, |_, id| {
             ids.push(id);
-            Ok(())
+            Ok::<_, StoreError>(())
         })
         .unwrap();
     assert_eq!(ids, ["c0", "c1"]);

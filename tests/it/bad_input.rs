@@ -372,3 +372,104 @@ fn a_recording_may_be_a_table_with_tabs_or_a_json_list_and_other_names_are_said(
     bench.write("panel.toml", panel("r.json"));
     bench.run(&["check"]).exits(2).says(&["r.json", "line 2", "score", "twice"]);
 }
+
+#[test]
+fn every_error_of_a_panel_is_listed_at_once_with_its_line() {
+    let bench = bench_with_panel(
+        r#"treshold = 0.5
+quorum = "two"
+[[judge]]
+name = "short"
+kind = "rul"
+rule = "length"
+[[judge]]
+name = "gpt"
+kind = "llm"
+modle = "openai/gpt-4.1-mini"
+samples = "many"
+[[judge]]
+name = "pattern"
+kind = "rule"
+rule = "regex"
+any = ["("]
+[[judge]]
+name = "tests"
+kind = "command"
+weight = -1
+checks = [{ argv = ["no-such-program-here"] }]
+"#,
+    );
+    for verb in [&["check"][..], &["run", "cases.csv"], &["gate", "panel.toml"]] {
+        let ran = bench.run(verb).exits(2);
+        for line in [
+            "`panel.toml` has 9 errors",
+            "line 1, column 1: `treshold`",
+            "did you mean `threshold`?",
+            "line 2, column 1: `quorum`",
+            "line 5, column 1: `judge[0] (short).kind`",
+            "did you mean `rule`?",
+            "line 10, column 1: `judge[1] (gpt).modle`",
+            "did you mean `model`?",
+            "line 11, column 1: `judge[1] (gpt).samples`",
+            "missing key `model`",
+            "`judge[2] (pattern).any",
+            "line 19, column 1: `judge[3] (tests).weight`",
+            "no-such-program-here",
+        ] {
+            assert!(ran.stderr.contains(line), "no `{line}` in {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn words_of_other_tools_are_answered_with_what_says_the_same_here() {
+    let bench = Workbench::with_rules();
+    bench.write(
+        "promptfooconfig.yaml",
+        "prompts: [a]\nproviders: [openai:gpt-4]\ntests: []\nassert: [{type: contains, value: x}]\n",
+    );
+    bench.run(&["check", "-c", "promptfooconfig.yaml"]).exits(2).says(&[
+        "line 1, column 1: `prompts`",
+        "judges outputs that are there already",
+        "line 3, column 1: `tests`",
+        "venire run -c PANEL CASES",
+        "line 4, column 1: `assert`",
+        "`[[judge]]`",
+    ]);
+    bench.write(
+        "panel.yaml",
+        "judge:\n  - name: a\n    kind: llm\n    provider: openai:gpt-4\n  - name: b\n    kind: llm-rubric\n  - name: c\n    kind: contains\n  - name: d\n    type: is-json\n  - name: e\n    kind: rule\n    rule: icontains\n",
+    );
+    bench.run(&["check", "-c", "panel.yaml"]).exits(2).says(&[
+        "line 4, column 5: `judge[0] (a).provider`",
+        "`model = \"provider/model\"`",
+        "a model is `kind = \"llm\"`",
+        "`kind = \"rule\"`, `rule = \"contains\"`",
+        "what other tools call `type` is `kind` here",
+        "this rule is `contains`",
+    ]);
+}
+
+#[test]
+fn a_loop_file_lists_its_own_errors_and_those_of_its_panel() {
+    let bench = Workbench::with_rules();
+    bench.write(
+        "loop.toml",
+        "nam = \"x\"\n[exit]\nwhen = 3\n[panel]\n[[panel.judge]]\nname = \"a\"\nkind = \"rul\"\n",
+    );
+    let ran = bench.run(&["loop", "-c", "loop.toml", "--task", "x"]).exits(2);
+    ran.says(&["`nam`", "panel.judge[0] (a).kind", "line 7", "errors"]);
+}
+
+#[test]
+fn a_rubric_lists_all_its_errors() {
+    let bench = Workbench::with_rules();
+    bench.write(
+        "mine.toml",
+        "name = \"\"\n[[criteria]]\nname = \"a\"\nweight = -1\npass_mark = 3\n",
+    );
+    let panel = crate::workbench::model_panel("http://127.0.0.1:9", 1, "")
+        .replace("mode = \"yes_no\"\ncriterion = \"Is it right?\"", "rubric = \"mine.toml\"");
+    bench.write("panel.toml", panel);
+    bench.run(&["check"]).exits(2).says(&["mine.toml", "3 errors", "weight", "pass_mark", "name"]);
+}

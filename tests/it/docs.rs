@@ -335,9 +335,10 @@ fn every_name_that_the_program_lists_is_in_its_document() {
         ("rubrics", "rubrics.md"),
         ("judges", "judges.md"),
     ] {
-        let listed = bench.run(&["list", what]).exits(0).stdout;
-        assert!(listed.lines().count() > 3, "{listed}");
-        all_named(&document(file).text, listed.lines(), file);
+        let listed = bench.run(&["list", what, "--json"]).exits(0).json();
+        let rows = listed.as_array().unwrap();
+        assert!(rows.len() > 3, "{listed}");
+        all_named(&document(file).text, rows.iter().map(|r| r["name"].as_str().unwrap()), file);
     }
     let runs = document("runs.md").text;
     all_named(&runs, venire::provider::provider_names(), "docs/runs.md");

@@ -19,6 +19,7 @@ mod golden_cases;
 mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
+mod newcomer;
 mod output;
 mod provider;
 mod replies;

@@ -92,7 +92,10 @@ impl Ending {
             Self::Limit(limit) => {
                 Some((Status::ProviderError, format!("reached the limit `{limit}`")))
             }
-            Self::TimedOut(limit) => Some((Status::Timeout, format!("ran longer than {limit:?}"))),
+            Self::TimedOut(limit) => Some((
+                Status::Timeout,
+                format!("ran longer than {limit:?}, its `timeout`: raise that if it needs longer"),
+            )),
             Self::Deadline => {
                 Some((Status::Timeout, "was still running at the judge's deadline".to_owned()))
             }

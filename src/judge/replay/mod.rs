@@ -172,7 +172,11 @@ impl ReplaySpec {
         let path = context.resolve(&self.file);
         let failed = |source| BuildError::File { field: "file".into(), path: path.clone(), source };
         let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(std::fs::File::open(&path).map_err(failed)?).map_err(failed)?;
+        let file = std::fs::File::open(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => BuildError::invalid("file", not_there(&path)),
+            _ => failed(error),
+        })?;
+        hasher.update_reader(file).map_err(failed)?;
         let recording = Recording::load(&path, self)?;
         let identity = json!({
             "content": hasher.finalize().to_hex().as_str(),
@@ -189,6 +193,13 @@ impl ReplaySpec {
             fingerprint: Fingerprint::of("replay", &identity),
         }))
     }
+}
+
+fn not_there(path: &std::path::Path) -> String {
+    let path = path.display();
+    format!(
+        "`{path}` is not there: expected recorded verdicts, CSV or JSON Lines with the columns `item_id`, `judge` and `score`; to record some, judge the cases once with `venire run -c PANEL CASES -o {path}`"
+    )
 }
 
 impl Judge for ReplayJudge {
@@ -221,7 +232,10 @@ impl ReplayJudge {
     fn replay(&self, id: &str, sample: u32) -> Verdict {
         let entries = self.recording.find(id, sample);
         if entries.is_empty() {
-            let mut verdict = Verdict::abstained("no recorded verdict");
+            let mut verdict = Verdict::abstained(format!(
+                "no recorded verdict on the case `{}`",
+                super::process::plain::head(id, 80)
+            ));
             verdict.attempts = 0;
             return verdict;
         }

@@ -10,6 +10,8 @@ use serde::de::{self, MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::port;
+
 use crate::case::Case;
 use crate::judge::process::plain;
 use crate::score::{Scale, Score, ScoreError};
@@ -166,8 +168,10 @@ impl AnswerForm {
         }
         let answer: Answer = serde_json::from_str(text).map_err(|error| {
             let shown = plain::head(text, SHOWN);
+            let hint = port::hint(text);
+            let logs = if hint.is_empty() { "; logs belong on stderr" } else { "" };
             unparseable(format!(
-                "the answer is not one JSON object in the expected form ({}); logs belong on stderr: `{shown}`",
+                "the answer is not one JSON object in the expected form ({}){hint}{logs}: `{shown}`",
                 crate::config::words::plain(&error.to_string())
             ))
         })?;
@@ -238,7 +242,8 @@ impl AnswerForm {
     fn score(&self, field: &str, written: &Value) -> Result<Score, (Status, String)> {
         let Value::Number(number) = written else {
             let shown = plain::head(&written.to_string(), 80);
-            let why = format!("`{field}` is not a number: found {shown}");
+            let hint = port::score_hint(written);
+            let why = format!("`{field}` is not a number: found {shown}{hint}");
             return Err((Status::Unparseable, why));
         };
         let value = number.as_f64().unwrap_or(f64::NAN);
@@ -314,6 +319,34 @@ mod tests {
             let verdict = read(text);
             assert_eq!(verdict.status, status, "{text}: {:?}", verdict.detail);
             assert_eq!(verdict.score, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_in_another_tool_s_form_says_how_to_port_it_and_gives_no_score() {
+        for (text, said) in [
+            (
+                r#"{"pass": true, "reason": "ok"}"#,
+                &["`pass` is `score` (1", "`reason` is `feedback`"][..],
+            ),
+            (r#"{"pass": true, "score": 0.5, "reason": "ok"}"#, &["`pass` is `score`"]),
+            (r#"{"score": true}"#, &["write 1 for true"]),
+            (r#"{"score": "0.8"}"#, &["without quotes"]),
+            (r#"{"score": "C"}"#, &["write 1"]),
+            (
+                r#"{"value": "I", "explanation": "x"}"#,
+                &["`value` is `score`", "`explanation` is `feedback`"],
+            ),
+            (r#"{"score": 1, "success": true, "score_breakdown": {}}"#, &["`criteria`"]),
+            ("true", &["{\"score\": 1}"]),
+            ("0.7", &["{\"score\": 0.7}"]),
+            ("[1]", &["`criteria`"]),
+            (r#"{"score": 1, "namedScores": {"a": 1}}"#, &["`namedScores` is `criteria`"]),
+        ] {
+            let verdict = read(text);
+            assert_eq!((verdict.status, verdict.score), (Status::Unparseable, None), "{text}");
+            let detail = verdict.detail.unwrap();
+            assert!(said.iter().all(|part| detail.contains(part)), "{text}: {detail}");
         }
     }
 

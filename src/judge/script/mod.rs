@@ -6,6 +6,7 @@
 
 pub(crate) mod answer;
 mod lines;
+mod port;
 
 #[cfg(test)]
 #[cfg(unix)]

@@ -4,6 +4,8 @@
 //! the same messages: the place in the file, what was expected, and for an unknown key the
 //! one that was likely meant.
 
+mod place;
+mod problems;
 mod strict;
 pub(crate) mod words;
 
@@ -18,6 +20,9 @@ use self::strict::Strict;
 /// Weights lie between these or are 0: they are relative, and beyond the range sums would
 /// lose digits, overflow or vanish.
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+
+pub use self::place::Position;
+pub use self::problems::{Problems, from_value_all};
 
 /// Why a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,13 +53,13 @@ pub enum ConfigError {
         /// The parser's own words, with line and column.
         message: String,
     },
-    /// The text is well-formed, and a key or value in it is not right.
-    #[error("`{path}`: {problem}")]
+    /// The text is well-formed, and keys or values in it are not right.
+    #[error("{}", problems.of_file(path))]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Where and what.
-        problem: Problem,
+        /// Where and what: all that could be found.
+        problems: Problems,
     },
 }
 
@@ -68,6 +73,25 @@ pub struct Problem {
     pub message: String,
     /// What was likely meant.
     pub suggestion: Option<String>,
+    /// Where in the file, when that is known.
+    pub position: Option<Position>,
+}
+
+impl ConfigError {
+    /// What is wrong with a file that was read from this text, with lines and columns.
+    pub(crate) fn invalid(file: &File, problems: impl Into<Problems>) -> Self {
+        let extension = file.path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let problems = problems.into().located(&file.text, extension);
+        Self::Invalid { path: file.path.clone(), problems }
+    }
+}
+
+/// A configuration file as it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    pub(crate) value: Value,
 }
 
 fn place(at: &str) -> String {
@@ -81,7 +105,7 @@ fn near(suggestion: &Option<String>) -> String {
 impl Problem {
     /// A problem at a place.
     pub fn new(at: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { at: at.into(), message: message.into(), suggestion: None }
+        Self { at: at.into(), message: message.into(), suggestion: None, position: None }
     }
 
     /// A word that is none of the known ones, with the nearest of them.
@@ -92,6 +116,7 @@ impl Problem {
             at: at.into(),
             message: format!("unknown {what} `{word}`: expected one of {list}"),
             suggestion,
+            position: None,
         }
     }
 
@@ -124,6 +149,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// # Errors
 /// When it can't be read, or is not in its format.
 pub fn read_value(path: &Path) -> Result<Value, ConfigError> {
+    read_file(path).map(|file| file.value)
+}
+
+/// As [`read_value`], with the text, so that problems found later have a line.
+pub(crate) fn read_file(path: &Path) -> Result<File, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
     let syntax = |format, message: String| ConfigError::Syntax {
@@ -132,7 +162,7 @@ pub fn read_value(path: &Path) -> Result<Value, ConfigError> {
         message: message.trim().to_owned(),
     };
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
+    let value = match extension.to_ascii_lowercase().as_str() {
         "toml" => toml::from_str(&text)
             .map(|Strict(value)| value)
             .map_err(|e| syntax("TOML", e.to_string())),
@@ -141,7 +171,8 @@ pub fn read_value(path: &Path) -> Result<Value, ConfigError> {
             .map_err(|e| syntax("YAML", e.to_string())),
         "json" => json(&text).map_err(|message| syntax("JSON", message)),
         _ => Err(ConfigError::Extension { path: path.to_owned() }),
-    }
+    }?;
+    Ok(File { path: path.to_owned(), text, value })
 }
 
 /// Reads JSON in which every key of an object stands once.
@@ -190,7 +221,7 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
         let message = error.inner().to_string();
         let suggestion = suggestion_in(&message);
         // serde_path_to_error names an unknown key as the last part of the path.
-        let problem = Problem { at, message: words::plain(&message), suggestion };
+        let problem = Problem { at, message: words::plain(&message), suggestion, position: None };
         match culprit::<T>(&given, error.path(), &message) {
             Some(key) => Problem { at: key, ..problem.clone() }.inside(&problem.at),
             None => problem,

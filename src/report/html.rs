@@ -1,0 +1,253 @@
+//! One HTML page: totals, judges, and a table of cases whose votes and reasons unfold.
+//!
+//! The page holds at most [`MOST_CASES`] cases and says how many more there are; longer texts
+//! are cut, and say so. Cases are written as they come.
+
+use std::io::Write;
+
+use minijinja::{Environment, Value, context};
+
+use super::markdown::share;
+use super::words::{beginning, number, plain, plain_lines, plural, reason, vote};
+use super::{About, Judged, ReportError, Written, page, totals};
+use crate::case::Case;
+use crate::ruling::{Ruling, Vote};
+use crate::run::{JudgeTally, Tally};
+use crate::verdict::{Status, Verdict};
+
+/// Cases on a page: about the most that a browser sorts and filters without a pause.
+pub const MOST_CASES: u64 = 2_000;
+
+/// Characters of one text on the page.
+const MOST_CHARACTERS: usize = 8_000;
+
+/// Judges with a column of their own; more stand only in the strip and in the details.
+const MOST_COLUMNS: usize = 8;
+
+const TOP: &str = include_str!("html/top.html");
+const CASE: &str = include_str!("html/case.html");
+
+/// Writes the page.
+///
+/// # Errors
+/// When the cases can't be read or the page can't be written.
+pub fn write(
+    out: &mut dyn Write,
+    about: &About,
+    cases: &dyn Judged,
+) -> Result<Written, ReportError> {
+    let tally = totals(cases)?;
+    let mut environment = page::environment();
+    environment.add_template("case.html", CASE)?;
+    let names: Vec<&str> =
+        tally.judges.iter().take(MOST_COLUMNS).map(|judge| judge.name.as_str()).collect();
+    let facts: Vec<String> =
+        [("run", &about.run), ("started", &about.created), ("data", &about.data)]
+            .into_iter()
+            .filter_map(|(name, value)| {
+                value.as_ref().map(|value| format!("{name} {}", plain(value)))
+            })
+            .collect();
+    out.write_all(page::head(&plain(&about.panel), &facts)?.as_bytes())?;
+    out.write_all(top(&environment, about, &tally, &names)?.as_bytes())?;
+    let mut written = Written::default();
+    cases.each(&mut |case, ruling| {
+        if written.cases == MOST_CASES {
+            written.left_out += 1;
+            return Ok(());
+        }
+        written.cases += 1;
+        let row = environment.get_template("case.html")?.render(row(case, ruling, &names))?;
+        Ok(out.write_all(row.as_bytes())?)
+    })?;
+    out.write_all(b"</table></div>\n")?;
+    out.write_all(page::foot()?.as_bytes())?;
+    Ok(written)
+}
+
+fn top(
+    environment: &Environment<'_>,
+    about: &About,
+    tally: &Tally,
+    names: &[&str],
+) -> Result<String, ReportError> {
+    let mut lines: Vec<String> = share(tally).into_iter().collect();
+    lines.push(format!("by {}", about.rule));
+    let statuses: Vec<String> =
+        tally.statuses.present().map(|(status, n)| format!("{status} {n}")).collect();
+    lines.push(format!(
+        "{}: {}",
+        plural(tally.verdicts(), "verdict", "verdicts"),
+        statuses.join(", ")
+    ));
+    let mut x = 0.0;
+    let parts =
+        [("accept", tally.accepted), ("reject", tally.rejected), ("undecided", tally.undecided)];
+    let bar: Vec<Value> = parts
+        .into_iter()
+        .map(|(name, n)| {
+            let width = 1000.0 * n as f64 / tally.cases.max(1) as f64;
+            let part = context! { name, x => format!("{x:.2}"), width => format!("{width:.2}") };
+            x += width;
+            part
+        })
+        .collect();
+    let judges: Vec<Value> = tally.judges.iter().map(judge).collect();
+    let shown = tally.cases.min(MOST_CASES);
+    let values = context! {
+        notes => about.notes.clone(), accepted => tally.accepted, rejected => tally.rejected,
+        undecided => tally.undecided, cases => tally.cases, bar, lines, judges,
+        columns => names.iter().map(|name| plain(name)).collect::<Vec<_>>(), shown, left_out => tally.cases - shown,
+    };
+    Ok(environment.render_str(TOP, values)?)
+}
+
+fn judge(judge: &JudgeTally) -> Value {
+    let two = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
+    let others: Vec<String> = judge
+        .statuses
+        .present()
+        .filter(|(status, _)| *status != Status::Ok)
+        .map(|(status, n)| format!("{status} {n}"))
+        .collect();
+    context! {
+        name => plain(&judge.name), votes => judge.votes, mean => two(judge.mean_score),
+        margin => two(judge.margin()), others => others.join(", "),
+        time => judge.mean_latency_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.0} ms")),
+    }
+}
+
+/// A number as it is sorted by and as it is shown.
+fn figure(value: Option<f64>) -> Value {
+    context! {
+        value => value.map(|value| value.to_string()).unwrap_or_default(),
+        text => value.map_or_else(|| "-".into(), |value| format!("{value:.2}")),
+    }
+}
+
+fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
+    let found = |name: &str| ruling.votes.iter().find(|vote| vote.judge == name);
+    let columns: Vec<Value> = names
+        .iter()
+        .map(|name| {
+            let value = found(name).and_then(|vote| vote.score);
+            context! {
+                value => value.map(|score| score.get().to_string()).unwrap_or_default(),
+                text => found(name).map(vote).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let at = |value: f64| format!("{:.1}", value * 100.0);
+    let dots: Vec<Value> = ruling
+        .votes
+        .iter()
+        .filter_map(|vote| {
+            vote.score.map(|score| context! { x => at(score.get()), counted => vote.counted })
+        })
+        .collect();
+    let findings: Vec<String> = ruling
+        .feedback
+        .iter()
+        .map(|finding| {
+            let (text, left) = beginning(&finding.text, MOST_CHARACTERS);
+            let more = if left > 0 { "…" } else { "" };
+            plain_lines(&format!("{text}{more} [{}]", finding.judges.join(", ")))
+        })
+        .collect();
+    let criteria: Vec<String> = ruling
+        .criteria
+        .iter()
+        .map(|criterion| {
+            let passed = match criterion.passed {
+                Some(true) => ", passed",
+                Some(false) if criterion.required => ", failed (required)",
+                Some(false) => ", failed",
+                None => "",
+            };
+            let votes = plural(u64::from(criterion.votes), "vote", "votes");
+            plain(&format!("{}: {}{passed} ({votes})", criterion.name, number(criterion.score)))
+        })
+        .collect();
+    let verdicts: Vec<Value> = ruling.verdicts.iter().map(|v| verdict(v, &ruling.votes)).collect();
+    context! {
+        id => plain(&case.id), decision => ruling.decision.name(), degraded => ruling.degraded,
+        score => figure(ruling.score.map(crate::score::Score::get)),
+        spread => figure(ruling.spread), threshold => at(ruling.threshold),
+        dots, columns, why => plain(&one_line(&why(ruling))), texts => texts(case), findings, criteria, verdicts,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What the folded row says.
+fn why(ruling: &Ruling) -> String {
+    let votes = plural(u64::from(ruling.votes_declared), "vote", "votes");
+    let mut said = format!("{} of {votes}, {}", ruling.votes_used, reason(ruling));
+    if let Some(finding) = ruling.feedback.first() {
+        let (text, left) = beginning(&finding.text, 160);
+        said.push_str(&format!(" · {text}{}", if left > 0 { "…" } else { "" }));
+    }
+    said
+}
+
+fn texts(case: &Case) -> Vec<Value> {
+    let metadata = (!case.metadata.is_empty())
+        .then(|| serde_json::to_string_pretty(&case.metadata).unwrap_or_default());
+    [
+        ("input", &case.input),
+        ("output", &case.output),
+        ("expected", &case.expected),
+        ("context", &case.context),
+        ("baseline", &case.baseline),
+        ("group", &case.group),
+        ("source", &case.source),
+        ("metadata", &metadata),
+    ]
+    .into_iter()
+    .filter_map(|(name, text)| {
+        let (text, left) = beginning(text.as_deref()?, MOST_CHARACTERS);
+        Some(context! { name, text => plain_lines(text), left })
+    })
+    .collect()
+}
+
+fn verdict(verdict: &Verdict, votes: &[Vote]) -> Value {
+    let of = votes.iter().find(|vote| vote.judge == verdict.judge);
+    let outcome = match verdict.score {
+        Some(score) => format!("{:.2}", score.get()),
+        None => verdict.status.name().to_owned(),
+    };
+    let sample = match of {
+        Some(vote) if vote.samples > 1 => format!(" (sample {})", verdict.sample + 1),
+        _ => String::new(),
+    };
+    let uncounted = if of.is_some_and(|vote| !vote.counted) { ", not counted" } else { "" };
+    let mut said: Vec<String> = verdict.detail.iter().chain(&verdict.feedback).cloned().collect();
+    for criterion in &verdict.criteria {
+        let because = criterion.feedback.as_ref().map(|t| format!(": {t}")).unwrap_or_default();
+        said.push(format!("{} {}{because}", criterion.name, number(criterion.score)));
+    }
+    let said: Vec<String> = said
+        .iter()
+        .map(|text| {
+            let (text, left) = beginning(text, MOST_CHARACTERS);
+            plain_lines(&format!("{text}{}", if left > 0 { "…" } else { "" }))
+        })
+        .collect();
+    let mut facts = Vec::new();
+    facts.extend(verdict.model_returned.clone());
+    if verdict.cached {
+        facts.push("recorded or from the store".into());
+    } else {
+        facts.push(format!("{} ms", verdict.latency_ms));
+    }
+    if let Some(cost) = verdict.cost_usd.filter(|cost| *cost > 0.0) {
+        facts.push(format!("{cost:.5} US dollars"));
+    }
+    context! {
+        head => plain(&format!("{}{sample}: {outcome}{uncounted}", verdict.judge)), said,
+        facts => plain(&facts.join(", ")),
+    }
+}

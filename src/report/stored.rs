@@ -1,0 +1,54 @@
+//! The cases of a stored run, all of them or a selection.
+
+use super::{About, Judged, ReportError};
+use crate::case::Case;
+use crate::panel::PanelSpec;
+use crate::ruling::Ruling;
+use crate::run::select::Selection;
+use crate::store::{RunRecord, RunState, Store};
+
+/// The judged cases of a run in the store.
+#[derive(Clone, Debug)]
+pub struct StoredRun<'a> {
+    /// The store.
+    pub store: &'a Store,
+    /// The run.
+    pub run: &'a RunRecord,
+    /// Which of its cases.
+    pub selection: &'a Selection,
+}
+
+impl StoredRun<'_> {
+    /// What a report on it is about.
+    #[must_use]
+    pub fn about(&self) -> About {
+        // A panel stored by another version may have keys that this one does not know.
+        let panel = serde_json::from_str::<PanelSpec>(&self.run.panel);
+        let mut about = panel.map(|spec| About::panel(&spec)).unwrap_or_default();
+        about.panel.clone_from(&self.run.panel_name);
+        about.run = Some(self.run.id.clone());
+        about.created = Some(self.run.created.clone());
+        about.data = Some(self.run.data.clone());
+        if self.run.state != RunState::Finished {
+            about.notes.push(
+                "This run has not been finished: cases without a ruling are not shown.".into(),
+            );
+        }
+        if let Some(chosen) = self.selection.words() {
+            about.notes.push(format!("Only a selection of the cases: {chosen}."));
+        }
+        about
+    }
+}
+
+impl Judged for StoredRun<'_> {
+    fn each(
+        &self,
+        visit: &mut dyn FnMut(&Case, &Ruling) -> Result<(), ReportError>,
+    ) -> Result<(), ReportError> {
+        let (store, number) = (self.store, self.run.number);
+        crate::run::rows::each_judged(store, number, |case, ruling| {
+            if self.selection.takes(&ruling) { visit(&case, &ruling) } else { Ok(()) }
+        })
+    }
+}

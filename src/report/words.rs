@@ -1,0 +1,132 @@
+//! Numbers and reasons in words, the same in every report and on the terminal.
+
+use crate::panel::PanelSpec;
+use crate::ruling::{Reason, Ruling, Vote};
+use crate::score::Score;
+
+/// A score with two decimals, or a dash.
+#[must_use]
+pub fn number(score: Option<Score>) -> String {
+    score.map_or_else(|| "-".into(), |score| format!("{:.2}", score.get()))
+}
+
+/// A judge's vote, or why there is none; in brackets where it is not counted.
+#[must_use]
+pub fn vote(vote: &Vote) -> String {
+    let text = match vote.score {
+        Some(score) => format!("{:.2}", score.get()),
+        None => vote.status.name().to_owned(),
+    };
+    if vote.counted { text } else { format!("({text})") }
+}
+
+/// Why a panel decided so.
+#[must_use]
+pub fn reason(ruling: &Ruling) -> String {
+    match &ruling.reason {
+        Reason::Threshold => format!("threshold {:.2}", ruling.threshold),
+        Reason::RequiredJudge { judge } => format!("the required judge `{judge}` rejects"),
+        Reason::RequiredJudgeMissing { judge } => {
+            format!("the required judge `{judge}` gave no vote")
+        }
+        Reason::RequiredCriterion { criterion } => {
+            format!("the required criterion `{criterion}` fails")
+        }
+        Reason::NoQuorum => {
+            format!("a decision needs {}", plural(u64::from(ruling.quorum), "vote", "votes"))
+        }
+    }
+}
+
+/// How a panel's votes become a decision.
+#[must_use]
+pub fn rule(spec: &PanelSpec) -> String {
+    format!(
+        "the {} of {}, threshold {:.2}, quorum {}",
+        spec.aggregate.name().replace('_', " "),
+        plural(u64::from(spec.counted()), "vote", "votes"),
+        spec.threshold,
+        spec.quorum()
+    )
+}
+
+/// `1 case`, `2 cases`.
+#[must_use]
+pub fn plural(count: u64, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
+
+/// A text without control and direction characters, which in an id or a name could draw a
+/// row of their own, or turn the words after them round.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() || crate::text::is_format(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// The same with its lines and tabs kept.
+#[must_use]
+pub fn plain_lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
+        .chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            c if c.is_control() || crate::text::is_format(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// A text of at most `most` characters (4 at least), cut in the middle: long ids differ at
+/// their ends.
+#[must_use]
+pub fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    let most = most.max(4);
+    if count <= most {
+        return text.to_owned();
+    }
+    let tail = (most - 1).div_ceil(2);
+    let head = most - 1 - tail;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - tail).collect();
+    format!("{start}…{end}")
+}
+
+/// The beginning of a text, and how much was left out.
+#[must_use]
+pub fn beginning(text: &str, most: usize) -> (&str, usize) {
+    match text.char_indices().nth(most) {
+        None => (text, 0),
+        Some((byte, _)) => (&text[..byte], text[byte..].chars().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_id_keeps_both_its_ends() {
+        assert_eq!(shortened("short", 28), "short");
+        let id = "conversations/2026/support/team-a/ticket-0017";
+        let cut = shortened(id, 28);
+        assert_eq!(cut.chars().count(), 28);
+        assert!(cut.starts_with("conversations") && cut.ends_with("ticket-0017"), "{cut}");
+        assert_eq!(shortened("一二三四五六七八", 5), "一二…七八");
+        assert_eq!(shortened("abcdefgh", 0), "a…gh");
+    }
+
+    #[test]
+    fn a_beginning_says_how_much_is_left() {
+        assert_eq!(beginning("文字列", 2), ("文字", 1));
+        assert_eq!(beginning("ab", 2), ("ab", 0));
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_or_turns_text_round_is_left() {
+        assert_eq!(plain("a\u{1b}[2J\u{202e}b\n"), "a\u{fffd}[2J\u{fffd}b\u{fffd}");
+        assert_eq!(plain_lines("a\r\n\u{1b}b\tc"), "a\n\u{fffd}b\tc");
+    }
+}

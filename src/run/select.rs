@@ -1,0 +1,86 @@
+//! Which cases of a run someone wants to see.
+
+use crate::ruling::{Decision, Ruling};
+use crate::verdict::Status;
+
+/// A choice among the judged cases of a run; the default takes all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Any of these decisions; empty for all.
+    pub decisions: Vec<Decision>,
+    /// A verdict with any of these statuses; empty for all.
+    pub statuses: Vec<Status>,
+    /// The judge that `statuses` and `outvoted` are about; any judge when absent.
+    pub judge: Option<String>,
+    /// Cases on which a counted judge's vote stands on the other side of the threshold than
+    /// the panel's decision.
+    pub outvoted: bool,
+    /// The least spread: largest minus smallest vote, in [0,1].
+    pub least_spread: Option<f64>,
+}
+
+impl Selection {
+    /// Whether a case belongs to it.
+    #[must_use]
+    pub fn takes(&self, ruling: &Ruling) -> bool {
+        let about = |name: &str| self.judge.as_deref().is_none_or(|judge| judge == name);
+        (self.decisions.is_empty() || self.decisions.contains(&ruling.decision))
+            && (self.statuses.is_empty()
+                || ruling
+                    .verdicts
+                    .iter()
+                    .any(|v| about(&v.judge) && self.statuses.contains(&v.status)))
+            && (!self.outvoted
+                || ruling.votes.iter().any(|vote| {
+                    about(&vote.judge) && vote.counted && is_outvoted(ruling, vote.score)
+                }))
+            && self
+                .least_spread
+                .is_none_or(|least| ruling.spread.is_some_and(|spread| spread >= least))
+    }
+
+    /// Whether it takes every case.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.decisions.is_empty()
+            && self.statuses.is_empty()
+            && !self.outvoted
+            && self.least_spread.is_none()
+    }
+
+    /// What it takes, in words; `None` for every case.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        if self.is_all() {
+            return None;
+        }
+        let list = |names: Vec<&str>| names.join(" or ");
+        let judge = self.judge.as_ref().map_or("a judge".to_owned(), |name| format!("`{name}`"));
+        let mut parts = Vec::new();
+        if !self.decisions.is_empty() {
+            let names = self.decisions.iter().map(|decision| decision.name()).collect();
+            parts.push(format!("decision {}", list(names)));
+        }
+        if !self.statuses.is_empty() {
+            let names = self.statuses.iter().map(|status| status.name()).collect();
+            parts.push(format!("{judge} {}", list(names)));
+        }
+        if self.outvoted {
+            parts.push(format!("{judge} outvoted"));
+        }
+        if let Some(least) = self.least_spread {
+            parts.push(format!("spread {least} or more"));
+        }
+        Some(parts.join(", "))
+    }
+}
+
+fn is_outvoted(ruling: &Ruling, score: Option<crate::score::Score>) -> bool {
+    let Some(score) = score else { return false };
+    let for_it = score.get() >= ruling.threshold;
+    match ruling.decision {
+        Decision::Accept => !for_it,
+        Decision::Reject => for_it,
+        Decision::Undecided => false,
+    }
+}
