@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 
 use self::strict::Strict;
 
@@ -170,9 +171,9 @@ pub fn check_weight(weight: f64, zero: bool) -> Result<(), String> {
         return Ok(());
     }
     let (least, most) = WEIGHTS.into_inner();
-    let zero = if zero { "0, or " } else { "" };
+    let zero = if zero { "0, or one" } else { "a number above 0," };
     Err(format!(
-        "`{weight}` is no weight: expected {zero}a number from {least} to {most}; weights are relative"
+        "`{weight}` is no weight: expected {zero} from {least} to {most}; weights are relative"
     ))
 }
 
@@ -182,14 +183,56 @@ pub fn check_weight(weight: f64, zero: bool) -> Result<(), String> {
 /// # Errors
 /// When a key is unknown or missing, or a value has the wrong type.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+    let given = value.clone();
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let at = if path == "." { String::new() } else { path };
-        let message = error.into_inner().to_string();
+        let message = error.inner().to_string();
         let suggestion = suggestion_in(&message);
         // serde_path_to_error names an unknown key as the last part of the path.
-        Problem { at, message: words::plain(&message), suggestion }
+        let problem = Problem { at, message: words::plain(&message), suggestion };
+        match culprit::<T>(&given, error.path(), &message) {
+            Some(key) => Problem { at: key, ..problem.clone() }.inside(&problem.at),
+            None => problem,
+        }
     })
+}
+
+/// The key that is to blame where the path ends at a table: what says by a key of its own
+/// which kind it is (`kind`, `rule`) is read as a whole, and its parts lose their place. It is
+/// the one without which the message is another.
+fn culprit<T: DeserializeOwned>(
+    given: &Value,
+    path: &serde_path_to_error::Path,
+    message: &str,
+) -> Option<String> {
+    /// Tables of more keys are data, not configuration.
+    const MOST_KEYS: usize = 64;
+    /// Without these every message is another.
+    const TAGS: [&str; 3] = ["kind", "rule", "mode"];
+    if message.starts_with("unknown ") || message.starts_with("missing ") {
+        return None;
+    }
+    let mut pointer = String::new();
+    for part in path {
+        let part = match part {
+            Segment::Seq { index } => index.to_string(),
+            Segment::Map { key } => key.replace('~', "~0").replace('/', "~1"),
+            Segment::Enum { .. } | Segment::Unknown => return None,
+        };
+        pointer = format!("{pointer}/{part}");
+    }
+    let table = given.pointer(&pointer)?.as_object().filter(|table| table.len() <= MOST_KEYS)?;
+    let is_to_blame = |key: &&String| {
+        let mut rest = given.clone();
+        if let Some(Value::Object(table)) = rest.pointer_mut(&pointer) {
+            table.remove(*key);
+        }
+        serde_path_to_error::deserialize::<_, T>(rest)
+            .map_or_else(|error| error.inner().to_string() != message, |_| true)
+    };
+    let own = table.keys().filter(|key| !TAGS.contains(&key.as_str())).find(is_to_blame);
+    own.or_else(|| table.keys().find(is_to_blame)).cloned()
 }
 
 /// The near miss for serde's "unknown field `x`, expected one of `a`, `b`".
@@ -229,6 +272,33 @@ mod tests {
         assert_eq!(problem.at, "judges[1].rubrc");
         assert_eq!(problem.suggestion.as_deref(), Some("rubric"));
         assert!(problem.to_string().contains("did you mean `rubric`?"), "{problem}");
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    enum Tagged {
+        One { size: f64, name: Option<String> },
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only its errors are looked at")]
+    struct Holder {
+        parts: Vec<Tagged>,
+    }
+
+    #[test]
+    fn a_key_of_a_table_that_names_its_kind_is_found_all_the_same() {
+        let at = |part: Value| {
+            let given = serde_json::json!({"parts": [{"kind": "one", "size": 1}, part]});
+            from_value::<Holder>(given).unwrap_err().at
+        };
+        let json = |size: Value, name: Value| serde_json::json!({"kind": "one", "size": size, "name": name, "a/b~": 1});
+        assert_eq!(at(json("big".into(), "x".into())), "parts[1].size");
+        assert_eq!(at(json(1.into(), Value::Array(Vec::new()))), "parts[1].name");
+        assert_eq!(at(serde_json::json!({"kind": 5, "size": 1})), "parts[1].kind");
+        assert_eq!(at(serde_json::json!({"kind": "one"})), "parts[1]");
+        assert_eq!(at(serde_json::json!("x")), "parts[1]");
     }
 
     #[test]

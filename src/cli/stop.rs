@@ -94,7 +94,7 @@ impl Stop {
                 () = at(leave_at) => break,
             }
         }
-        if let Some(resume) = resume.filter(|_| !self.done.is_cancelled()) {
+        if let Some(resume) = resume {
             printer.warn(&resume);
         }
         leave();

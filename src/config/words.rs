@@ -67,6 +67,7 @@ fn expected(wanted: &str) -> String {
         "variant identifier" | "field identifier" | "identifier" => "a text",
         "unit" => "nothing",
         "option" | "any value" | "any valid JSON value" => "a value",
+        _ if wanted.starts_with("fewer elements in ") => "fewer values",
         _ if wanted.starts_with("a nonzero ") => "a whole number, not 0",
         _ if wanted.starts_with("enum ") => "a text",
         _ if wanted.starts_with("tuple ") => "a list",

@@ -255,7 +255,8 @@ fn weights_that_no_sum_can_hold_are_refused_by_key() {
 fn more_samples_than_make_sense_are_refused_with_what_is_allowed() {
     let bench = Workbench::with_rules();
     for times in ["0", "1001", "4294967295", "-3"] {
-        bench.run(&["run", "cases.csv", "--repeat", times]).exits(2).says(&["--repeat"]);
+        let repeat = format!("--repeat={times}");
+        bench.run(&["run", "cases.csv", &repeat]).exits(2).says(&["--repeat"]);
     }
     let samples = |n: u32| {
         let panel =

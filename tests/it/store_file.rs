@@ -197,3 +197,21 @@ fn a_damaged_store_is_named() {
         ran.says(&["store.db"]);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_may_not_grow_ends_the_run_with_what_was_judged_kept() {
+    let bench = bench();
+    let rows: String = (0..4000).map(|i| format!("c{i},q,{}\n", "word ".repeat(40))).collect();
+    bench.write("cases.csv", format!("id,input,output\n{rows}"));
+    let mut shell = std::process::Command::new("bash");
+    let program = env!("CARGO_BIN_EXE_venire");
+    // In KiB, for every file that the program writes: the signal that this sends by default
+    // would end it without a word.
+    let line = format!("ulimit -f 600; exec {program} run cases.csv -q");
+    let Ok(output) = shell.current_dir(bench.path("")).args(["-c", &line]).output() else { return };
+    let ran = Ran::of(output).exits(3);
+    ran.says(&["broke off", "venire run --resume 20", "store.db"]);
+    let resumed = bench.run(&["run", "--resume", "-q", "--json"]).exits(0).json();
+    assert_eq!(resumed["cases"], 4000);
+}
