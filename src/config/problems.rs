@@ -100,12 +100,6 @@ impl Problems {
         self.0.extend(more.0.into_iter().map(|problem| problem.inside(prefix)));
     }
 
-    /// The same, further down a path.
-    #[must_use]
-    pub fn inside(self, prefix: &str) -> Self {
-        Self(self.0.into_iter().map(|problem| problem.inside(prefix)).collect())
-    }
-
     /// The same with line and column, from the text of the file, in the file's order.
     #[must_use]
     pub fn located(mut self, text: &str, extension: &str) -> Self {
