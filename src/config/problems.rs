@@ -148,7 +148,10 @@ pub fn from_value_all<T: DeserializeOwned>(mut value: Value) -> Result<T, Proble
             }
             stand_in::<T>(&mut value, &at, &word)
         } else if message.starts_with("unknown field") {
-            problems.push(problem);
+            // An enum that is told apart by a key swallows the last part of the path.
+            let inside = get_mut(&mut value, &at).is_some_and(|v| v.get(&word).is_some());
+            let place = if inside { join(&at, &word) } else { at.clone() };
+            problems.push(Problem { at: place, ..problem });
             remove_unknown(&mut value, &at, &word)
         } else {
             if !removed.contains(&at) {
