@@ -138,10 +138,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let lower = word.to_lowercase();
     known
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(similarity, _)| *similarity >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate.to_owned())
+        .map(|candidate| (candidate.to_lowercase(), candidate))
+        .map(|(name, candidate)| {
+            let edits = strsim::osa_distance(&lower, &name);
+            // Letters that changed places are a slip more often than one left out.
+            let longer = name.chars().count().abs_diff(lower.chars().count());
+            (edits, longer, strsim::jaro_winkler(&lower, &name), candidate)
+        })
+        .filter(|(_, _, similarity, _)| *similarity >= 0.8)
+        .min_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)))
+        .map(|(_, _, _, candidate)| candidate.to_owned())
 }
 
 /// Reads a configuration file into a value, by its extension.
@@ -336,5 +342,6 @@ mod tests {
     fn nothing_is_suggested_for_a_word_that_is_near_none() {
         assert_eq!(nearest("zzz", ["rubric", "model"]), None);
         assert_eq!(nearest("rulle", ["rule", "llm"]).as_deref(), Some("rule"));
+        assert_eq!(nearest("modle", ["mode", "model"]).as_deref(), Some("model"));
     }
 }

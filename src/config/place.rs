@@ -120,10 +120,15 @@ impl Node {
     /// Sets the position of each key: the parser tells only that of its value, which may begin
     /// lines below.
     fn find_keys(&mut self, lines: &[&str]) {
+        let start = self.at;
         match &mut self.holds {
             Holds::Table(keys) => {
                 for (key, at, held) in keys {
-                    *at = held.at.and_then(|value| key_before(lines, key, value));
+                    // Numbers and booleans come without a position.
+                    *at = held
+                        .at
+                        .and_then(|value| key_before(lines, key, value))
+                        .or_else(|| start.and_then(|start| key_after(lines, key, start)));
                     held.find_keys(lines);
                 }
             }
@@ -162,6 +167,15 @@ fn key_before(lines: &[&str], key: &str, value: Position) -> Option<Position> {
         let (byte, _) = found?;
         let column = line[..byte].trim_end_matches(['"', '\'']).chars().count() as u64 + 1;
         Some(Position { line: number as u64 + 1, column })
+    })
+}
+
+/// The first place at or after the start of its table where a key is written.
+fn key_after(lines: &[&str], key: &str, start: Position) -> Option<Position> {
+    let first = usize::try_from(start.line).ok()?.saturating_sub(1);
+    lines.iter().enumerate().skip(first).find_map(|(number, line)| {
+        let end = Position { line: number as u64 + 1, column: line.chars().count() as u64 + 1 };
+        key_before(&lines[..=number], key, end).filter(|at| at.line == end.line)
     })
 }
 
@@ -288,8 +302,8 @@ mod tests {
         assert_eq!(find(toml, "toml", "a"), Some((1, 1)));
         assert_eq!(find(toml, "toml", "judge[1] (二).rubric"), Some((6, 3)));
         assert_eq!(find(toml, "toml", "judge[0] (x (y).z).name"), Some((3, 1)));
-        let yaml = "a: 1\njudge:\n  - name: x\n  - name: y\n    rubric: 3\n";
-        assert_eq!(find(yaml, "yaml", "judge[1] (y).rubric"), Some((5, 5)));
+        let yaml = "a: 1\njudge:\n  - name: x\n  - name: other\n    rubric: 3\n";
+        assert_eq!(find(yaml, "yaml", "judge[1] (other).rubric"), Some((5, 5)));
         let json = "{\n \"judge\": [\n  {\"name\": \"y\", \"rubric\": 3}]}";
         assert_eq!(find(json, "json", "judge[0] (y).rubric").map(|at| at.0), Some(3));
     }

@@ -100,12 +100,6 @@ impl Problems {
         self.0.extend(more.0.into_iter().map(|problem| problem.inside(prefix)));
     }
 
-    /// The same, further down a path.
-    #[must_use]
-    pub fn inside(self, prefix: &str) -> Self {
-        Self(self.0.into_iter().map(|problem| problem.inside(prefix)).collect())
-    }
-
     /// The same with line and column, from the text of the file, in the file's order.
     #[must_use]
     pub fn located(mut self, text: &str, extension: &str) -> Self {
@@ -154,7 +148,10 @@ pub fn from_value_all<T: DeserializeOwned>(mut value: Value) -> Result<T, Proble
             }
             stand_in::<T>(&mut value, &at, &word)
         } else if message.starts_with("unknown key") {
-            problems.push(problem);
+            // An enum that is told apart by a key swallows the last part of the path.
+            let inside = get_mut(&mut value, &at).is_some_and(|v| v.get(&word).is_some());
+            let place = if inside { join(&at, &word) } else { at.clone() };
+            problems.push(Problem { at: place, ..problem });
             remove_unknown(&mut value, &at, &word)
         } else {
             if !removed.contains(&at) {
@@ -310,9 +307,9 @@ mod tests {
         for part in [
             "unknown key `shar`",
             "did you mean `share`?",
-            "`share`: invalid type: string \"much\"",
+            "`share`: expected a number, found the text \"much\"",
             "unknown key `rubrc`",
-            "`inner[1].rubric`: invalid type: integer `3`",
+            "`inner[1].rubric`: expected a text, found `3`",
             "missing key `name`",
             "missing key `count`",
         ] {

@@ -175,24 +175,27 @@ impl Panel {
         adjust: impl FnOnce(&mut PanelSpec),
     ) -> Result<(PanelSpec, Self), PanelError> {
         let file = read_file(path)?;
-        let Gathered { spec, places, mut problems } = PanelSpec::gather(file.value.clone());
-        let Some(mut spec) = spec else {
-            return Err(ConfigError::invalid(&file, problems).into());
-        };
-        adjust(&mut spec);
+        let Gathered { mut spec, judges, places, mut problems } =
+            PanelSpec::gather(file.value.clone());
+        if let Some(spec) = &mut spec {
+            adjust(spec);
+        }
+        let read = spec.as_ref().map_or(&judges, |spec| &spec.judge);
         let context = BuildContext::new(path.parent().unwrap_or(Path::new("")), client);
         let mut seats = Vec::new();
-        for (judge, place) in spec.judge.iter().zip(places) {
+        for (judge, place) in read.iter().zip(places) {
             match judge.judge.build(&context) {
                 Ok(built) => seats.push(Seat::new(&judge.seat, built)),
                 Err(error) => problems.push(unbuilt(judge_at(place, &judge.seat.name), &error)),
             }
         }
-        if !problems.is_empty() {
-            return Err(ConfigError::invalid(&file, problems).into());
+        match spec {
+            Some(spec) if problems.is_empty() => {
+                let panel = Self::of_seats(&spec, seats);
+                Ok((spec, panel))
+            }
+            _ => Err(ConfigError::invalid(&file, problems).into()),
         }
-        let panel = Self::of_seats(&spec, seats);
-        Ok((spec, panel))
     }
 
     fn of_seats(spec: &PanelSpec, seats: Vec<Seat>) -> Self {

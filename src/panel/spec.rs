@@ -236,7 +236,9 @@ fn keep<T>(
 pub(super) struct Gathered {
     /// The panel with those judges; `None` where its own keys can't be read.
     pub(super) spec: Option<PanelSpec>,
-    /// The place of each judge of `spec`.
+    /// The judges, where there is no `spec` to hold them.
+    pub(super) judges: Vec<SeatSpec>,
+    /// The place of each judge.
     pub(super) places: Vec<usize>,
     /// What is wrong.
     pub(super) problems: Problems,
@@ -327,14 +329,18 @@ impl PanelSpec {
         }
         // Of a list that is not right, or not whole, no number can be said to be wrong.
         let whole = read.len() == listed && !problems.iter().any(|p| p.at == "judge");
+        let mut judges = Vec::new();
         match &mut spec {
             Some(spec) => {
                 spec.judge = read;
                 spec.check(&places, whole, &mut problems);
             }
-            None => seats(&read, &places, &mut problems),
+            None => {
+                seats(&read, &places, &mut problems);
+                judges = read;
+            }
         }
-        Gathered { spec, places, problems }
+        Gathered { spec, judges, places, problems }
     }
 
     /// Seats that are counted.

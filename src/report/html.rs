@@ -95,7 +95,7 @@ fn top(
     let judges: Vec<Value> = tally.judges.iter().map(judge).collect();
     let shown = tally.cases.min(MOST_CASES);
     let values = context! {
-        notes => about.notes.clone(), accepted => tally.accepted, rejected => tally.rejected,
+        notes => about.notes.iter().map(|note| plain(note)).collect::<Vec<_>>(), accepted => tally.accepted, rejected => tally.rejected,
         undecided => tally.undecided, cases => tally.cases, bar, lines, judges,
         columns => names.iter().map(|name| plain(name)).collect::<Vec<_>>(), shown, left_out => tally.cases - shown,
     };

@@ -11,16 +11,6 @@ use crate::ruling::{Reason, Ruling};
 use crate::store::{Store, StoreError};
 use crate::verdict::{CriterionScore, Verdict};
 
-/// What a row is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum What {
-    /// One row a verdict.
-    #[default]
-    Verdicts,
-    /// One row a case.
-    Rulings,
-}
-
 /// A verdict as a row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerdictRow {

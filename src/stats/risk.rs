@@ -122,6 +122,9 @@ pub fn betting_upper(losses: &[f64], delta: f64) -> Defined {
         squares += (x - mean).powi(2);
         variance = squares / count;
     }
+    // Where the large losses come last the crossing can lie below their mean. Larger is still
+    // a bound, and one below the estimate would mislead.
+    let mean = raw_mean(losses);
     // The largest log capital over time grows with m, so bisection finds the crossing.
     let capital = |m: f64| {
         let (mut log, mut best) = (0.0f64, f64::NEG_INFINITY);
@@ -142,7 +145,7 @@ pub fn betting_upper(losses: &[f64], delta: f64) -> Defined {
         }
         if capital(middle) >= target { high = middle } else { low = middle }
     }
-    Ok(high)
+    Ok(high.max(mean))
 }
 
 /// Which p-value a fixed-sequence test uses.

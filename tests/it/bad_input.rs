@@ -391,7 +391,7 @@ samples = "many"
 name = "pattern"
 kind = "rule"
 rule = "regex"
-any = ["("]
+pattern = "("
 [[judge]]
 name = "tests"
 kind = "command"
@@ -402,7 +402,7 @@ checks = [{ argv = ["no-such-program-here"] }]
     for verb in [&["check"][..], &["run", "cases.csv"], &["gate", "panel.toml"]] {
         let ran = bench.run(verb).exits(2);
         for line in [
-            "`panel.toml` has 9 errors",
+            "panel.toml` has 8 errors",
             "line 1, column 1: `treshold`",
             "did you mean `threshold`?",
             "line 2, column 1: `quorum`",
@@ -411,9 +411,8 @@ checks = [{ argv = ["no-such-program-here"] }]
             "line 10, column 1: `judge[1] (gpt).modle`",
             "did you mean `model`?",
             "line 11, column 1: `judge[1] (gpt).samples`",
-            "missing key `model`",
-            "`judge[2] (pattern).any",
-            "line 19, column 1: `judge[3] (tests).weight`",
+            "line 16, column 1: `judge[2] (pattern).pattern`",
+            "line 20, column 1: `judge[3] (tests).weight`",
             "no-such-program-here",
         ] {
             assert!(ran.stderr.contains(line), "no `{line}` in {}", ran.stderr);

@@ -321,7 +321,7 @@ fn a_timeout_says_which_limit_whose_and_what_to_change() {
         ),
         (
             format!("timeout = \"200ms\"\n{slow}"),
-            ["of the panel's `timeout` was 200 ms", "at the top of the panel file"],
+            ["what was left of the panel's `timeout` was ", "at the top of the panel file"],
         ),
     ] {
         bench.write("panel.toml", panel);
