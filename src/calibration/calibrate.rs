@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::baselines::baselines;
 use super::certificate::{Certificate, CertificateOptions, CertifyCase, Mode};
 use super::dependence::dependence;
@@ -17,6 +19,7 @@ use super::judge_metrics::{
 };
 use super::label_noise::label_noise;
 use super::labelled::{LabelledCase, Target};
+use super::loops::{LoopReport, Loops};
 use super::map::{FitData, FittedMap, MINIMUM_LABELS, Map, fit_map};
 use super::operating_point::{accepts, fitted, operating_point};
 use super::panel::{Key, Missing, PanelAggregate, PanelModel, plain_median, rank, target, votes};
@@ -28,6 +31,7 @@ use super::report::{
     PanelReport, StatusesByClass,
 };
 use super::split::{Part, Split, SplitPlan};
+use super::subsets::{self, Confusion, ConfusionSeat, OfSize, OwnCertificate, Subset, Subsets};
 use super::table::{JudgeColumn, JudgeKind, Table};
 use crate::dataset::LabelSource;
 use crate::stats::agreement::Weighting;
@@ -60,6 +64,8 @@ pub struct Options {
     pub epsilon: f64,
     /// When, for the certificate.
     pub date: String,
+    /// The loops whose generations the cases are, where loops are calibrated.
+    pub loops: Option<Loops>,
 }
 
 impl Default for Options {
@@ -78,6 +84,7 @@ impl Default for Options {
             resamples: 1000,
             epsilon: 0.2,
             date: String::new(),
+            loops: None,
         }
     }
 }
@@ -95,6 +102,15 @@ impl Options {
         if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
             let (option, expected) = ("--epsilon", "a number from 0");
             return Err(CalibrationError::OutOfRange { option, value: self.epsilon, expected });
+        }
+        if let Some(loops) = &self.loops {
+            if loops.generations == 0 {
+                let (option, expected) = ("--generations", "at least one");
+                return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
+            }
+            if self.mode == Mode::FalseAcceptanceShare {
+                return Err(CalibrationError::LoopMode);
+            }
         }
         if self.quorum == Some(0) {
             let (option, expected) = ("--quorum", "at least one vote");
@@ -183,8 +199,9 @@ impl Work<'_> {
         let model = self.panel_model(&fitted, &fit, &mut warnings);
         let by_model = self.table.labels.sources.contains_key(&LabelSource::Model);
         let certificate = self.certificate(&model, &report, by_model);
+        let refused = self.refuses(by_model);
         let judges =
-            (0..self.table.judges.len()).map(|j| self.judge(j, &fitted, &report)).collect();
+            (0..self.table.judges.len()).map(|j| self.judge(j, &fitted, &report, refused.as_deref())).collect();
         let (panel, accept) = self.panel(&model, &fitted, &fit, &report, &certificate);
         let cases: Vec<&LabelledCase> = report.iter().map(|&i| &self.table.cases()[i]).collect();
         let lengths = self.lengths(&report);
@@ -196,6 +213,8 @@ impl Work<'_> {
             rate(&panel.metrics.true_positive_rate),
         );
         let split = self.split.report.clone();
+        let loops = self.loop_report(&model, &fit, &report, &certificate);
+        let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
         Calibration {
             version: 1,
             kind: if by_model { "agreement_with_a_model" } else { "calibration" },
@@ -216,12 +235,25 @@ impl Work<'_> {
             certificate: BoundCertificate {
                 certificate,
                 binding: Binding {
-                    generations: 1,
+                    generations: self.options.loops.as_ref().map_or(1, |own| own.generations),
                     fingerprints: self
                         .table
                         .judges
                         .iter()
                         .map(|judge| (judge.name.clone(), judge.fingerprint.clone()))
+                        .collect(),
+                    models: self
+                        .table
+                        .judges
+                        .iter()
+                        .filter(|judge| !judge.models.is_empty())
+                        .map(|judge| (judge.name.clone(), judge.models.clone()))
+                        .collect(),
+                    seats: self
+                        .table
+                        .judges
+                        .iter()
+                        .filter_map(|judge| Some((judge.name.clone(), judge.seat?)))
                         .collect(),
                     data_hash: self.data_hash(),
                     certify_hash: split.certify.as_ref().map(|part| part.hash.clone()),
@@ -240,6 +272,10 @@ impl Work<'_> {
             groups: self.part_groups(),
             split,
             accept,
+            loops,
+            subsets,
+            confusion: self.confusion(&fitted, &fit),
+            scale: self.scale(),
         }
     }
 
@@ -329,37 +365,167 @@ impl Work<'_> {
         }
     }
 
+    /// Why nothing may be certified, whatever the figures.
+    fn refuses(&self, by_model: bool) -> Option<String> {
+        if by_model {
+            return Some("the labels are a model's: nothing is certified".to_owned());
+        }
+        (self.options.split == SplitPlan::None).then(|| {
+            "without a split nothing is certified: what was fitted can't certify itself".to_owned()
+        })
+    }
+
     fn certificate(&self, model: &PanelModel, rows: &[usize], by_model: bool) -> Certificate {
         let options = self.options.certificate();
-        if by_model {
-            return Certificate::refused(options, "the labels are a model's: nothing is certified");
+        if let Some(reason) = self.refuses(by_model) {
+            return Certificate::refused(options, &reason);
         }
-        if self.options.split == SplitPlan::None {
-            return Certificate::refused(
-                options,
-                "without a split nothing is certified: what was fitted can't certify itself",
-            );
-        }
-        let cases: Vec<CertifyCase<'_>> = rows
-            .iter()
-            .filter_map(|&i| {
-                let case = &self.table.cases()[i];
-                let votes = votes(self.table, i);
-                Some(CertifyCase {
-                    id: &case.id,
-                    group: self.groups.of_case[i],
-                    good: case.good,
-                    key: model.key(&votes, Missing::LeftOut),
-                    worst: model.key(&votes, Missing::Highest)?,
-                    missing: votes.iter().any(Option::is_none),
-                })
-            })
-            .collect();
-        Certificate::certify(&cases, options)
+        let key = |i: usize, missing| model.key(&votes(self.table, i), missing);
+        Certificate::certify(&self.certify_cases(rows, key), options)
             .unwrap_or_else(|undefined| Certificate::refused(options, &undefined.to_string()))
     }
 
-    fn judge(&self, j: usize, fitted: &Fitted, rows: &[usize]) -> JudgeReport {
+    /// What is certified on: a case a row, or one a loop.
+    fn certify_cases(
+        &self,
+        rows: &[usize],
+        key: impl Fn(usize, Missing) -> Option<Key>,
+    ) -> Vec<CertifyCase<'_>> {
+        let cases = self.table.cases();
+        let missing = |i: usize| self.table.judges.iter().any(|judge| judge.scores[i].is_none());
+        if let Some(loops) = &self.options.loops {
+            return loops.certify_cases(cases, &self.groups.of_case, rows, key, missing);
+        }
+        rows.iter()
+            .filter_map(|&i| {
+                Some(CertifyCase {
+                    id: &cases[i].id,
+                    group: self.groups.of_case[i],
+                    good: cases[i].good,
+                    key: key(i, Missing::LeftOut),
+                    worst: key(i, Missing::Highest)?,
+                    missing: missing(i),
+                })
+            })
+            .collect()
+    }
+
+    /// One judge's own threshold; a missing score counts as the highest.
+    fn own_certificate(&self, j: usize, rows: &[usize], refused: Option<&str>) -> OwnCertificate {
+        if let Some(reason) = refused {
+            return OwnCertificate::refused(reason);
+        }
+        let judge = &self.table.judges[j];
+        let highest = judge.scores.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        let highest = judge.unit.map_or(highest, |[zero, one]| highest.max(zero).max(one));
+        if highest == f64::NEG_INFINITY {
+            return OwnCertificate::refused("it has no score on a labelled case");
+        }
+        let key = |i: usize, missing| match (judge.scores[i], missing) {
+            (Some(score), _) => Some((score, score)),
+            (None, Missing::Highest) => Some((highest, highest)),
+            (None, Missing::LeftOut) => None,
+        };
+        OwnCertificate::of(&self.certify_cases(rows, key), self.options.certificate())
+    }
+
+    /// The thresholds for fewer judges than all.
+    fn subsets(
+        &self,
+        model: &PanelModel,
+        fit: &[usize],
+        rows: &[usize],
+        refused: Option<&str>,
+    ) -> Subsets {
+        let options = self.options.certificate();
+        let certify = |key: &dyn Fn(usize, Missing) -> Option<Key>| match refused {
+            Some(reason) => OwnCertificate::refused(reason),
+            None => OwnCertificate::of(&self.certify_cases(rows, key), options),
+        };
+        let cases = self.table.cases();
+        let Some(sets) = subsets::sets(model.seats.len(), model.quorum) else {
+            let sizes = model.quorum.max(1)..model.seats.len();
+            let of_size = |size| {
+                let key = |i: usize, _| model.highest_key_of_size(&votes(self.table, i), size);
+                OfSize { size, certificate: certify(&key) }
+            };
+            return Subsets { sets: Vec::new(), sizes: sizes.rev().map(of_size).collect() };
+        };
+        let of_set = |places: &Vec<usize>| {
+            let own = model.only(places);
+            let of_case = |i: usize| -> Vec<Option<f64>> {
+                places.iter().map(|&j| self.table.judges[j].scores[i]).collect()
+            };
+            let key = |i: usize, missing| own.key(&of_case(i), missing);
+            let pairs = fit.iter().map(|&i| {
+                let key = own.key(&of_case(i), Missing::LeftOut)?;
+                Some((key.0, target(self.table, &cases[i])))
+            });
+            Subset {
+                judges: own.seats.iter().map(|seat| seat.judge.clone()).collect(),
+                map: PanelModel::map_of(pairs),
+                certificate: certify(&key),
+            }
+        };
+        Subsets { sets: sets.par_iter().map(of_set).collect(), sizes: Vec::new() }
+    }
+
+    /// The judges' confusion matrices, from the fit part alone.
+    fn confusion(&self, fitted: &Fitted, fit: &[usize]) -> Option<Confusion> {
+        let cases = self.table.cases();
+        let smoothed = |k: usize, n: usize| (k as f64 + 1.0) / (n as f64 + 2.0);
+        let rate = |j: usize, good: bool| {
+            let of = || fit.iter().filter(|&&i| cases[i].good == good);
+            let decided = of().filter_map(|&i| fitted.decisions[j][i]);
+            let n = decided.clone().count();
+            smoothed(decided.filter(|accepts| *accepts).count(), n)
+        };
+        let seats: Vec<ConfusionSeat> = (0..self.table.judges.len())
+            .filter_map(|j| {
+                Some(ConfusionSeat {
+                    judge: self.table.judges[j].name.clone(),
+                    accept: fitted.points[j].as_ref()?.threshold?,
+                    accepts_good: rate(j, true),
+                    accepts_bad: rate(j, false),
+                })
+            })
+            .collect();
+        let good = fit.iter().filter(|&&i| cases[i].good).count();
+        (!seats.is_empty()).then(|| Confusion { good: smoothed(good, fit.len()), seats })
+    }
+
+    /// The ends of the scale that keys are on.
+    fn scale(&self) -> Option<[f64; 2]> {
+        if self.good_is_target() {
+            return Some([0.0, 1.0]);
+        }
+        self.table.labels.scale.scale.map(|scale| [scale.low(), scale.high()])
+    }
+
+    fn loop_report(
+        &self,
+        model: &PanelModel,
+        fit: &[usize],
+        rows: &[usize],
+        certificate: &Certificate,
+    ) -> Option<LoopReport> {
+        let loops = self.options.loops.as_ref()?;
+        let cases = self.table.cases();
+        let key = |i: usize| model.key(&votes(self.table, i), Missing::LeftOut);
+        let threshold = certificate.certified_key().map(|key| (key, "certified")).or_else(|| {
+            let pairs = fit.iter().filter_map(|&i| Some((key(i)?, cases[i].good))).collect();
+            Some((fitted(pairs)?, "fitted"))
+        });
+        Some(loops.report(cases, rows, key, threshold, self.options.level))
+    }
+
+    fn judge(
+        &self,
+        j: usize,
+        fitted: &Fitted,
+        rows: &[usize],
+        refused: Option<&str>,
+    ) -> JudgeReport {
         let judge = &self.table.judges[j];
         let binary = judge.kind == JudgeKind::Binary;
         let (mut series, scored) =
@@ -393,6 +559,7 @@ impl Work<'_> {
             position_consistency: judge.position_consistency(),
             length_effect: length_effect(&series, &self.lengths(&scored), self.options.level),
             price_usd: judge.price_usd,
+            own_certificate: self.own_certificate(j, rows, refused),
             latency_ms: judge.latency_ms,
         }
     }

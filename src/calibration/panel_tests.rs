@@ -3,7 +3,7 @@ use crate::calibration::figure::{Figure, Measured};
 use crate::stats::Method;
 
 fn seat(judge: &str, vote: Map, map: Map, range: [f64; 2]) -> Seat {
-    Seat { judge: judge.to_owned(), kind: JudgeKind::Graded, vote, map, range }
+    Seat { judge: judge.to_owned(), kind: JudgeKind::Graded, vote, map, range, unit: Some(range) }
 }
 
 fn model(quorum: usize) -> PanelModel {

@@ -1,26 +1,27 @@
 //! The profile: a fitted calibration as a file, `calibration/NAME.json`.
 //!
-//! It carries the judges' fingerprints, the data's hash, the split, the maps and the
-//! certificate, and a hash of itself. It is refused when its version is another, when it was
-//! edited, when its parts overlap, and when it is used with other judges.
+//! It carries the judges' fingerprints, the data's hash, the split, the maps, the certificate
+//! of the full panel and of every smaller one, and a hash of itself. It is refused when its
+//! version is another, when it was edited, when its parts overlap, and when it is used with
+//! other judges ([`InForce`](super::in_force::InForce)).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::certificate::{Certificate, CertificateStatus};
+use super::certificate::Certificate;
 use super::error::CalibrationError;
-use super::panel::{Key, Missing, PanelModel};
+use super::panel::PanelModel;
 use super::positive::Positive;
 use super::report::{Binding, Calibration};
 use super::split::SplitReport;
+use super::subsets::{Confusion, OwnCertificate, Subsets};
 use crate::canonical::canonical_json;
-use crate::ruling::Decision;
-use crate::verdict::Fingerprint;
 
 /// Version of the format written and read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Hashes of the groups of both parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,8 @@ impl PartGroups {
 pub struct Profile {
     /// Version of the format.
     pub version: u32,
+    /// Version of the program that wrote it.
+    pub venire: String,
     /// The profile's name.
     pub name: String,
     /// `calibration`, or `agreement_with_a_model`.
@@ -57,8 +60,17 @@ pub struct Profile {
     pub criterion: String,
     /// Which labels are good.
     pub positive: Positive,
+    /// The ends of the scale that keys are on; `None` where the data do not say, and then no
+    /// panel can use the profile.
+    pub scale: Option<[f64; 2]>,
     /// From the judges' scores to a key.
     pub panel: PanelModel,
+    /// What holds when not every judge answers.
+    pub subsets: Subsets,
+    /// The threshold from which each judge's own false-positive rate is bounded.
+    pub judges: BTreeMap<String, OwnCertificate>,
+    /// The judges' confusion matrices, for `dawid_skene`.
+    pub confusion: Option<Confusion>,
     /// The promise, or what was missing for one.
     pub certificate: Certificate,
     /// What it holds for.
@@ -71,39 +83,26 @@ pub struct Profile {
     pub figures: Value,
 }
 
-/// How a profile fits the judges of a panel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProfileFit {
-    /// Judges whose fingerprint the profile does not know, matched by name only.
-    pub unverified: Vec<String>,
-}
-
-/// What the calibrated panel says about one case.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CalibratedRuling {
-    /// The calibrated score, on the labels' scale; `None` below the quorum.
-    pub score: Option<f64>,
-    /// The key that decides.
-    pub key: Option<Key>,
-    /// The decision by the certified threshold; `undecided` without one, or without quorum.
-    pub decision: Decision,
-    /// Whether the threshold is certified.
-    pub certified: bool,
-    /// Whether a vote is missing.
-    pub degraded: bool,
-}
-
 impl Profile {
     /// The profile of a calibration.
     #[must_use]
     pub fn new(name: &str, calibration: &Calibration) -> Self {
         Self {
             version: VERSION,
+            venire: env!("CARGO_PKG_VERSION").to_owned(),
             name: name.to_owned(),
             kind: calibration.kind.to_owned(),
             criterion: calibration.criterion.clone(),
             positive: calibration.positive.clone(),
+            scale: calibration.scale,
             panel: calibration.panel.model.clone(),
+            subsets: calibration.subsets.clone(),
+            judges: calibration
+                .judges
+                .iter()
+                .map(|own| (own.metrics.name.clone(), own.own_certificate.clone()))
+                .collect(),
+            confusion: calibration.confusion.clone(),
             certificate: calibration.certificate.certificate.clone(),
             binding: calibration.certificate.binding.clone(),
             split: calibration.split.clone(),
@@ -190,57 +189,12 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether the profile is for these judges, given by name and fingerprint.
+    /// The hash that the profile's file carries.
     ///
     /// # Errors
-    /// With what changed: judges added, missing, or with another fingerprint.
-    pub fn check(&self, judges: &[(&str, &Fingerprint)]) -> Result<ProfileFit, CalibrationError> {
-        let mut fit = ProfileFit::default();
-        let mut changes = Vec::new();
-        for (name, fingerprint) in judges {
-            match self.binding.fingerprints.get(*name) {
-                None => changes.push(format!("judge `{name}` is new")),
-                Some(None) => fit.unverified.push((*name).to_owned()),
-                Some(Some(known)) if known != *fingerprint => changes.push(format!(
-                    "judge `{name}` is another: its fingerprint was {} and is {}",
-                    known.as_str(),
-                    fingerprint.as_str()
-                )),
-                Some(Some(_)) => {}
-            }
-        }
-        for name in self.binding.fingerprints.keys() {
-            if !judges.iter().any(|(judge, _)| judge == name) {
-                changes.push(format!("judge `{name}` is missing"));
-            }
-        }
-        if changes.is_empty() {
-            Ok(fit)
-        } else {
-            Err(CalibrationError::ProfileMismatch { changes })
-        }
-    }
-
-    /// What the calibrated panel says about one case: `vote` gives each judge's score in the
-    /// unit that was calibrated, `None` where it has none.
-    #[must_use]
-    pub fn rule(&self, vote: impl Fn(&str) -> Option<f64>) -> CalibratedRuling {
-        let votes: Vec<Option<f64>> =
-            self.panel.seats.iter().map(|seat| vote(&seat.judge)).collect();
-        let key = self.panel.key(&votes, Missing::LeftOut);
-        let threshold = self.certificate.certified_key();
-        let decision = match (key, threshold) {
-            (Some(key), Some(threshold)) if key >= threshold => Decision::Accept,
-            (Some(_), Some(_)) => Decision::Reject,
-            _ => Decision::Undecided,
-        };
-        CalibratedRuling {
-            score: key.map(|key| self.panel.map.apply(key.0)),
-            key,
-            decision,
-            certified: self.certificate.status == CertificateStatus::Certified,
-            degraded: votes.iter().any(Option::is_none),
-        }
+    /// When it can't be written as JSON.
+    pub fn hash(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_value(self).map(|value| content_hash(&value))
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::error::CalibrationError;
 use super::grouping::{Grouping, Groups, Items};
 use super::labelled::{Labels, resolve_criterion};
@@ -81,6 +83,7 @@ impl Inputs<'_> {
             orders: self.orders,
             judge_scales: self.judge_scales.clone(),
             judges: self.judges.clone(),
+            unit_scores: matches!(self.judgements, Judgements::Run(..)),
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
         match self.judgements {
@@ -113,7 +116,13 @@ fn read_file(
 ) -> Result<(), CalibrationError> {
     let mut reader = JudgementReader::open(source, options)?;
     while let Some(judgement) = reader.next() {
-        builder.judgement(&judgement?, reader.line())?;
+        let judgement = judgement?;
+        if let Some(Value::String(model)) = judgement.metadata.get("model_returned")
+            && builder.uses(&judgement.judge)
+        {
+            builder.observe_model(&judgement.judge, model);
+        }
+        builder.judgement(&judgement, reader.line())?;
     }
     Ok(())
 }
@@ -127,10 +136,23 @@ fn read_run(
     criterion: &str,
 ) -> Result<(), CalibrationError> {
     let run = store.run(run)?;
+    let wanted = builder.wanted();
+    let inverted = inverted(&run.panel);
     each_verdict(store, run.number, |case, verdict| {
+        if !wanted.is_empty() && !wanted.contains(&verdict.judge) {
+            builder.leave_out(&verdict.judge);
+            return Ok(());
+        }
+        if let Some(model) = &verdict.model_returned {
+            builder.observe_model(&verdict.judge, model);
+        }
         builder.observe(&verdict.judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
-        let own = verdict.criteria.iter().find(|own| own.name == criterion);
-        let score = own.map_or(verdict.score, |own| own.score);
+        builder.observe_seat(
+            &verdict.judge,
+            inverted.iter().any(|name| *name == verdict.judge),
+            verdict.sample + 1,
+        );
+        let score = verdict.score_of(criterion);
         builder.measurement(Measurement {
             case,
             judge: &verdict.judge,
@@ -141,4 +163,14 @@ fn read_run(
             line: 0,
         })
     })
+}
+
+/// The judges whose votes a run's panel turned round, from its stored configuration.
+fn inverted(panel: &str) -> Vec<String> {
+    let Ok(panel) = serde_json::from_str::<Value>(panel) else { return Vec::new() };
+    let judges = panel.get("judge").and_then(Value::as_array).into_iter().flatten();
+    judges
+        .filter(|judge| judge.get("invert").and_then(Value::as_bool) == Some(true))
+        .filter_map(|judge| judge.get("name").and_then(Value::as_str).map(str::to_owned))
+        .collect()
 }

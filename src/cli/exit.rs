@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::calibration::CalibrationError;
 use crate::control::driver::LoopError;
 use crate::run::RunError;
 use crate::store::StoreError;
@@ -15,7 +16,7 @@ pub(super) enum Exit {
     NotAccepted,
     /// Usage, configuration or input error; nothing was judged.
     Usage,
-    /// No quorum, too many unscored, no cases, outage, budget.
+    /// No quorum, too many unscored, no cases, outage, budget, a profile for another panel.
     Inconclusive,
     /// A person has to answer first.
     Waiting,
@@ -36,11 +37,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit code of an error: 2, unless judging had begun.
+/// The exit code of an error: 2, unless judging had begun or a profile was refused.
 pub(super) fn of_error(error: &anyhow::Error) -> Exit {
     let begun = error.chain().any(|cause| {
         cause.is::<RunError>()
             || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
+            || cause
+                .downcast_ref::<CalibrationError>()
+                .is_some_and(CalibrationError::refuses_profile)
             || matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::Database { .. }))
     });
     if begun { Exit::Inconclusive } else { Exit::Usage }

@@ -52,7 +52,7 @@ Exit codes:
   0    done, accepted, within limits
   1    judged, and not accepted or over a limit
   2    usage, configuration or input error; nothing was judged
-  3    inconclusive: no quorum, too many unscored, no cases, outage, budget
+  3    inconclusive: no quorum, too many unscored, no cases, outage, budget, profile mismatch
   4    waiting for a person
   130  interrupted";
 

@@ -19,15 +19,48 @@ pub(super) struct PanelArgs {
     /// The panel: a TOML, YAML or JSON file
     #[arg(short, long, value_name = "PANEL", default_value = "panel.toml")]
     pub(super) config: PathBuf,
-    /// The score that an accepted output must reach, instead of the panel's own
+    /// The score that an accepted output must reach, instead of the panel's own or the
+    /// profile's certified one
     #[arg(long, value_name = "SCORE", value_parser = unit)]
     pub(super) threshold: Option<f64>,
+    #[command(flatten)]
+    pub(super) profile: ProfileArgs,
     /// The sampling seed of judges that have none
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     /// Ask every judge this many times over, to see how much of a score is noise
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
+}
+
+/// Flags that put a profile in force.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct ProfileArgs {
+    /// Map the votes and decide by the certified threshold of this profile (from `venire
+    /// calibrate`), instead of the panel's own `profile`
+    #[arg(long, value_name = "FILE")]
+    pub(super) profile: Option<PathBuf>,
+    /// Go on with a panel that the profile was not made for, and mark every result
+    /// `uncalibrated`
+    #[arg(long)]
+    pub(super) allow_mismatch: bool,
+}
+
+impl ProfileArgs {
+    /// Takes the flags over into a panel.
+    pub(super) fn put(&self, spec: &mut PanelSpec) -> anyhow::Result<()> {
+        if let Some(profile) = &self.profile {
+            // From where the command stands, not from the panel's folder.
+            let path = std::path::absolute(profile)
+                .with_context(|| format!("no path to `{}`", profile.display()))?;
+            spec.profile = Some(path);
+        }
+        if self.allow_mismatch && spec.profile.is_none() {
+            anyhow::bail!("`--allow-mismatch` is about a profile: name one with `--profile FILE`");
+        }
+        spec.profile_options.allow_mismatch = self.allow_mismatch;
+        Ok(())
+    }
 }
 
 pub(super) fn unit(text: &str) -> Result<f64, String> {
@@ -53,9 +86,15 @@ impl PanelArgs {
             );
         }
         let mut spec = PanelSpec::read(&self.config)?;
+        self.profile.put(&mut spec)?;
         if let Some(threshold) = self.threshold {
-            spec.threshold = threshold;
+            if spec.profile.is_some() {
+                spec.profile_options.threshold = Some(threshold);
+            } else {
+                spec.threshold = threshold;
+            }
         }
+        spec.repeat = self.repeat;
         if let Some(seed) = self.seed {
             for seat in &mut spec.judge {
                 if let JudgeSpec::Llm(llm) = &mut seat.judge {
@@ -65,9 +104,8 @@ impl PanelArgs {
         }
         let base = self.config.parent().unwrap_or(Path::new("")).to_owned();
         let context = BuildContext::new(base, client);
-        let mut panel = Panel::seat(&spec, &context)
+        let panel = Panel::seat(&spec, &context)
             .with_context(|| format!("failed to seat the panel `{}`", self.config.display()))?;
-        panel.repeat(self.repeat);
         Ok(Seated { spec, panel })
     }
 }

@@ -4,11 +4,14 @@
 //! side by side; they are parted here, so that each kind's own type can refuse what it does
 //! not know.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::vote::Aggregate;
+use crate::calibration::in_force::ProfileOptions;
 use crate::config::{Problem, from_value};
 use crate::judge::command::CommandSpec;
 use crate::judge::http::HttpSpec;
@@ -50,6 +53,16 @@ pub struct PanelSpec {
     /// The time for all judges of one case together; each judge's own limit holds too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Period>,
+    /// The profile under which votes are mapped and the certified threshold decides: a file
+    /// that `venire calibrate` wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<PathBuf>,
+    /// What is asked of the profile. Not a key of the file.
+    #[serde(skip)]
+    pub profile_options: ProfileOptions,
+    /// How often every sample is asked for. Not a key of the file.
+    #[serde(skip, default = "once")]
+    pub repeat: u32,
     /// The judges.
     #[serde(default)]
     pub judge: Vec<SeatSpec>,
@@ -65,6 +78,10 @@ pub(super) fn default_threshold() -> f64 {
 
 fn default_trim() -> f64 {
     0.2
+}
+
+fn once() -> u32 {
+    1
 }
 
 fn default_weight() -> f64 {
@@ -93,6 +110,10 @@ pub struct SeatKeys {
     /// A vote below the threshold rejects, whatever the others say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
+    /// A vote from which the profile certifies this judge's own error accepts, whatever the
+    /// others say; vetoes and the quorum still hold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_alone: bool,
     /// The vote is shown and not counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report_only: bool,
@@ -141,7 +162,8 @@ const MOST_WEIGHT: f64 = 1e6;
 pub const KINDS: [&str; 8] =
     ["llm", "rule", "command", "script", "http", "observe", "human", "replay"];
 
-const SEAT_KEYS: [&str; 6] = ["name", "weight", "required", "report_only", "invert", "timeout"];
+const SEAT_KEYS: [&str; 7] =
+    ["name", "weight", "required", "accept_alone", "report_only", "invert", "timeout"];
 
 impl SeatSpec {
     fn from_table(mut table: Map<String, Value>) -> Result<Self, Problem> {
@@ -317,6 +339,12 @@ impl PanelSpec {
                 return Err(Problem::new(
                     at("required"),
                     "a judge that is `report_only` can't be `required`",
+                ));
+            }
+            if seat.accept_alone && !seat.votes() {
+                return Err(Problem::new(
+                    at("accept_alone"),
+                    "a judge that has no vote (`report_only`, or `weight = 0`) can't accept",
                 ));
             }
             not_zero(&at("timeout"), seat.timeout)?;
