@@ -204,4 +204,4 @@ fn content_hash(value: &Value) -> String {
 
 #[cfg(test)]
 #[path = "profile_tests.rs"]
-mod tests;
+pub(in crate::calibration) mod tests;

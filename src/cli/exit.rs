@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use crate::calibration::CalibrationError;
 use crate::control::driver::LoopError;
+use crate::control::setup::SetupError;
+use crate::panel::PanelError;
 use crate::run::RunError;
 use crate::store::StoreError;
 
@@ -42,12 +44,23 @@ pub(super) fn of_error(error: &anyhow::Error) -> Exit {
     let begun = error.chain().any(|cause| {
         cause.is::<RunError>()
             || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
-            || cause
-                .downcast_ref::<CalibrationError>()
-                .is_some_and(CalibrationError::refuses_profile)
+            || refuses_profile(cause)
             || matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::Database { .. }))
     });
     if begun { Exit::Inconclusive } else { Exit::Usage }
+}
+
+/// Whether a cause is a refused profile. The errors of panels and loops stand for it in the
+/// chain, since they pass its words on.
+fn refuses_profile(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let refused = match (cause.downcast_ref::<PanelError>(), cause.downcast_ref::<SetupError>()) {
+        (Some(PanelError::Profile(error)), _)
+        | (_, Some(SetupError::Profile(error) | SetupError::Panel(PanelError::Profile(error)))) => {
+            Some(error)
+        }
+        _ => cause.downcast_ref::<CalibrationError>(),
+    };
+    refused.is_some_and(CalibrationError::refuses_profile)
 }
 
 #[cfg(test)]

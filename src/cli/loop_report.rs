@@ -87,8 +87,9 @@ pub(super) fn text(report: &Report) -> String {
             (None, true) => String::new(),
             (None, false) => format!(": {}", own.reasons.join("; ")),
         };
+        let degraded = if own.degraded { ", degraded" } else { "" };
         let hash = &own.hash[..own.hash.len().min(12)];
-        lines.push(format!("profile {} ({hash}): {}{why}", own.name, own.status));
+        lines.push(format!("profile {} ({hash}): {}{degraded}{why}", own.name, own.status));
     }
     lines.push(format!(
         "{}, {}, {:.1} s{}",

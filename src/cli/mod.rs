@@ -5,6 +5,7 @@
 mod answer;
 mod cache;
 mod calibrate;
+mod calibrate_loops;
 mod calibrate_report;
 mod check;
 mod completions;

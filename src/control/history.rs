@@ -104,6 +104,9 @@ pub struct Record {
     /// Whether that was more than cooling allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over_limit: bool,
+    /// Whether fewer judges voted on it than have a seat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub degraded: bool,
     /// What its ruling is worth under the profile in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<ProfileMark>>,

@@ -48,6 +48,8 @@ pub struct Judgement {
     pub commands: BTreeMap<String, bool>,
     /// A budget that a judge's call did not fit into.
     pub refused: Option<Budget>,
+    /// Whether fewer judges voted than have a seat.
+    pub degraded: bool,
     /// What the ruling is worth under the profile in force.
     pub profile: Option<Box<ProfileMark>>,
 }
@@ -66,6 +68,7 @@ impl Judgement {
             criteria: Vec::new(),
             commands: BTreeMap::new(),
             refused: None,
+            degraded: false,
             profile: None,
         }
     }
@@ -116,6 +119,7 @@ impl Judgement {
                 .collect(),
             commands: BTreeMap::new(),
             refused: None,
+            degraded: ruling.degraded,
             profile: ruling.profile.clone().map(Box::new),
         }
     }

@@ -78,6 +78,8 @@ pub struct ProfileOutcome {
     pub hash: String,
     /// `certified`, `uncertified` or `uncalibrated`.
     pub status: &'static str,
+    /// Whether fewer judges voted on the output than have a seat.
+    pub degraded: bool,
     /// Why it is not certified.
     pub reasons: Vec<String>,
     /// Generations that the certificate holds for.
@@ -88,7 +90,8 @@ pub struct ProfileOutcome {
 
 impl ProfileOutcome {
     /// What a loop's end is worth, from the ruling on the output that it ended with.
-    pub(super) fn of(own: &InForce, mark: Option<&ProfileMark>, reason: Reason) -> Self {
+    pub(super) fn of(own: &InForce, record: Option<&Record>, reason: Reason) -> Self {
+        let mark = record.and_then(|record| record.profile.as_deref());
         let mut reasons = mark.map(|mark| mark.reasons.clone()).unwrap_or_default();
         let mut status = mark.map_or("uncertified", ProfileMark::status);
         if mark.is_none() {
@@ -104,6 +107,7 @@ impl ProfileOutcome {
             name: own.profile().name.clone(),
             hash: own.hash().to_owned(),
             status,
+            degraded: record.is_some_and(|record| record.degraded),
             reasons,
             generations: own.profile().binding.generations,
             bound: (status == "certified").then(|| own.bound()),

@@ -92,8 +92,7 @@ impl Driver<'_> {
             elapsed_seconds: self.journal.elapsed_ms() as f64 / 1000.0,
             confirmation: self.state.confirmation(),
             profile: self.setup.panel.profile().map(|own| {
-                let mark = best.or(records.last()).and_then(|record| record.profile.as_deref());
-                ProfileOutcome::of(own, mark, outcome.reason)
+                ProfileOutcome::of(own, best.or(records.last()), outcome.reason)
             }),
             config_hash: self.setup.config_hash.clone(),
             resumed: self.resumed,
