@@ -18,6 +18,7 @@ mod golden_cases;
 mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
+mod profile;
 mod provider;
 mod replies;
 mod verbs;
