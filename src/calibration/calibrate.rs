@@ -197,8 +197,9 @@ impl Work<'_> {
         let by_model = self.table.labels.sources.contains_key(&LabelSource::Model);
         let certificate = self.certificate(&model, &report, by_model);
         let refused = self.refuses(by_model);
-        let judges =
-            (0..self.table.judges.len()).map(|j| self.judge(j, &fitted, &report, refused.as_deref())).collect();
+        let judges = (0..self.table.judges.len())
+            .map(|j| self.judge(j, &fitted, &report, refused.as_deref()))
+            .collect();
         let (panel, accept) = self.panel(&model, &fitted, &fit, &report, &certificate);
         let cases: Vec<&LabelledCase> = report.iter().map(|&i| &self.table.cases()[i]).collect();
         let lengths = self.lengths(&report);

@@ -151,8 +151,10 @@ fn fewer_judges_have_a_threshold_and_a_map_of_their_own_or_leave_the_case_undeci
 #[test]
 fn where_sets_are_too_many_the_threshold_of_their_size_holds_for_all() {
     let mut sized = profile(Map::None, (0.5, 0.0));
-    sized.subsets =
-        Subsets { sets: Vec::new(), sizes: vec![OfSize { size: 2, certificate: own(Some((0.6, 0.6))) }] };
+    sized.subsets = Subsets {
+        sets: Vec::new(),
+        sizes: vec![OfSize { size: 2, certificate: own(Some((0.6, 0.6))) }],
+    };
     let own = in_force(sized, ProfileOptions::default());
     for away in 0..3 {
         let mut values = [Some(0.59), Some(0.59), Some(0.59)];

@@ -169,9 +169,8 @@ impl Loops {
                 Over::NeverComplete => good.is_empty(),
                 Over::AnyBad => !bad.is_empty(),
             };
-            let of = |rows: &[usize], missing| {
-                highest(rows.iter().filter_map(|&i| key(i, missing)))
-            };
+            let of =
+                |rows: &[usize], missing| highest(rows.iter().filter_map(|&i| key(i, missing)));
             let group = groups[own.rows[0]];
             let id = own.facts.name.as_str();
             if unit && !bad.is_empty() {
@@ -227,9 +226,7 @@ impl Loops {
             never_complete: count(&never),
             complete: count(&|own| !never(own)),
             relapsed: count(&|own| own.relapsed(cases)),
-            censored: count(&|own| {
-                own.facts.length < self.generations && own.ends_bad(cases)
-            }),
+            censored: count(&|own| own.facts.length < self.generations && own.ends_bad(cases)),
             left_out: (recorded.len() - used.len()) as u64,
             stopped_at: self.stopped_at(&used, &key),
             threshold_origin: threshold.map_or("none", |own| own.1),

@@ -127,9 +127,9 @@ fn a_judge_with_few_labels_votes_as_it_is() {
 
 /// Every set of places of this size among three.
 fn sets_of(size: usize) -> impl Iterator<Item = Vec<usize>> {
-    (0..8u32).filter(move |bits| bits.count_ones() as usize == size).map(|bits| {
-        (0..3).filter(|j| bits >> j & 1 == 1).collect()
-    })
+    (0..8u32)
+        .filter(move |bits| bits.count_ones() as usize == size)
+        .map(|bits| (0..3).filter(|j| bits >> j & 1 == 1).collect())
 }
 
 fn stacked(weights: [f64; 3]) -> PanelModel {

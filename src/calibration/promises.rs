@@ -10,9 +10,7 @@ use super::loops::LoopReport;
 use super::operating_point::fitted;
 use super::panel::{Key, Missing, PanelModel, target, votes};
 use super::split::SplitPlan;
-use super::subsets::{
-    Confusion, ConfusionSeat, OfSize, OwnCertificate, Subset, Subsets, sets,
-};
+use super::subsets::{Confusion, ConfusionSeat, OfSize, OwnCertificate, Subset, Subsets, sets};
 
 impl Work<'_> {
     /// Why nothing may be certified, whatever the figures.
@@ -25,7 +23,12 @@ impl Work<'_> {
         })
     }
 
-    pub(super) fn certificate(&self, model: &PanelModel, rows: &[usize], by_model: bool) -> Certificate {
+    pub(super) fn certificate(
+        &self,
+        model: &PanelModel,
+        rows: &[usize],
+        by_model: bool,
+    ) -> Certificate {
         let options = self.options.certificate();
         if let Some(reason) = self.refuses(by_model) {
             return Certificate::refused(options, &reason);
@@ -61,7 +64,12 @@ impl Work<'_> {
     }
 
     /// One judge's own threshold; a missing score counts as the highest.
-    pub(super) fn own_certificate(&self, j: usize, rows: &[usize], refused: Option<&str>) -> OwnCertificate {
+    pub(super) fn own_certificate(
+        &self,
+        j: usize,
+        rows: &[usize],
+        refused: Option<&str>,
+    ) -> OwnCertificate {
         if let Some(reason) = refused {
             return OwnCertificate::refused(reason);
         }

@@ -77,7 +77,10 @@ pub(super) fn alone(profile: &Profile, seat: &SeatedJudge<'_>) -> Result<Option<
 
 /// Everything in which a panel is not the one that was calibrated; and the judges of which the
 /// profile knows the name alone.
-pub(super) fn differences(profile: &Profile, panel: &SeatedPanel<'_>) -> (Vec<String>, Vec<String>) {
+pub(super) fn differences(
+    profile: &Profile,
+    panel: &SeatedPanel<'_>,
+) -> (Vec<String>, Vec<String>) {
     let (mut changes, mut unverified) = (Vec::new(), Vec::new());
     let binding = &profile.binding;
     for seat in panel.seats.iter().filter(|seat| seat.counted) {
@@ -94,8 +97,7 @@ pub(super) fn differences(profile: &Profile, panel: &SeatedPanel<'_>) -> (Vec<St
         }
         let Some(known) = binding.seats.get(name) else { continue };
         if known.invert != seat.seat.invert {
-            let (was, is) =
-                if known.invert { ("", "not ") } else { ("not ", "") };
+            let (was, is) = if known.invert { ("", "not ") } else { ("not ", "") };
             changes.push(format!("judge `{name}` was {was}inverted and is {is}inverted"));
         }
         if known.samples != seat.seat.samples {

@@ -632,8 +632,9 @@ impl TableBuilder {
                 Some([at(0.0), at(1.0)])
             }
             _ if self.options.unit_scores || within(0.0, 1.0) => Some([0.0, 1.0]),
-            (_, Some(labels)) => within(labels.low(), labels.high())
-                .then(|| [labels.low(), labels.high()]),
+            (_, Some(labels)) => {
+                within(labels.low(), labels.high()).then(|| [labels.low(), labels.high()])
+            }
             (_, None) => None,
         }
     }

@@ -10,7 +10,7 @@ use std::io::Read as _;
 use serde_json::{Map, Value};
 
 use super::error::CalibrationError;
-use super::grouping::{Groups, Grouping, Items};
+use super::grouping::{Grouping, Groups, Items};
 use super::loops::{LoopFacts, Loops, Over};
 use super::positive::Positive;
 use super::read::{Inputs, Joined, Judgements};
@@ -129,11 +129,7 @@ impl TrajectoryInputs<'_> {
 type Cells = Map<String, Value>;
 
 fn problem(source: &Source, line: usize, message: impl Into<String>) -> CalibrationError {
-    CalibrationError::Trajectories {
-        path: source.name().to_owned(),
-        line,
-        message: message.into(),
-    }
+    CalibrationError::Trajectories { path: source.name().to_owned(), line, message: message.into() }
 }
 
 fn read_rows(source: &Source) -> Result<Vec<(usize, Cells)>, CalibrationError> {
@@ -218,9 +214,7 @@ impl Columns {
                 .iter()
                 .find(|name| present.iter().any(|own| own == *name))
                 .map(|name| (*name).to_owned())
-                .ok_or_else(|| {
-                    problem(source, 1, format!("the column `{}` is missing", names[0]))
-                })
+                .ok_or_else(|| problem(source, 1, format!("the column `{}` is missing", names[0])))
         };
         let (trajectory, generation, label) =
             (find(&TRAJECTORY)?, find(&GENERATION)?, find(&LABEL)?);

@@ -211,8 +211,7 @@ fn subsets(subsets: &Subsets) -> Option<String> {
 }
 
 fn promise(certificate: &Certificate, generations: u32, loops: bool) -> String {
-    let bad_loops =
-        format!("of loops that stay bad for {generations} generations it accepts");
+    let bad_loops = format!("of loops that stay bad for {generations} generations it accepts");
     let what = match certificate.mode {
         Mode::FalsePositiveRate | Mode::Expected if loops => bad_loops.as_str(),
         Mode::FalsePositiveRate | Mode::Expected => "of truly bad answers it accepts",

@@ -88,8 +88,7 @@ impl Judgement {
     #[must_use]
     pub fn of(ruling: &Ruling) -> Self {
         // Without a decision by the profile there is no judgement either.
-        let quorum =
-            !matches!(ruling.reason, Reason::NoQuorum | Reason::NoCalibration { .. });
+        let quorum = !matches!(ruling.reason, Reason::NoQuorum | Reason::NoCalibration { .. });
         // Vetoes look at raw votes, and so at the panel's own threshold.
         let threshold = ruling.profile.as_ref().map_or(ruling.threshold, |own| own.raw_threshold);
         let vetoing = ruling

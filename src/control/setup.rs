@@ -106,11 +106,7 @@ impl Setup {
         )?;
         // One threshold in the policy is the panel's too, so that vetoes and rulings agree.
         if panel_spec.profile.is_some() {
-            // What the file itself asks for is a threshold for the calibrated score.
-            let own = own_threshold(&spec.exit.node())?;
-            let options = &mut panel_spec.profile_options;
-            options.threshold = options.threshold.or(own);
-            policy.leave_threshold_to_panel();
+            decide_by_profile(spec, &mut panel_spec, &mut policy)?;
         } else if let Some(threshold) = only_threshold(&policy.exit) {
             panel_spec.threshold = threshold;
         }
@@ -197,6 +193,22 @@ fn only_threshold(exit: &Node) -> Option<f64> {
         [threshold] => Some(*threshold),
         _ => None,
     }
+}
+
+/// Under a profile the panel decides, by a key and not by a plain score. A threshold that the
+/// file's conditions ask for is one for the calibrated score.
+///
+/// # Errors
+/// When they ask for several.
+pub fn decide_by_profile(
+    spec: &LoopSpec,
+    panel: &mut PanelSpec,
+    policy: &mut Policy,
+) -> Result<(), Problem> {
+    let own = own_threshold(&spec.exit.node())?;
+    panel.profile_options.threshold = panel.profile_options.threshold.or(own);
+    policy.leave_threshold_to_panel();
+    Ok(())
 }
 
 /// The threshold that a file's conditions ask for; under a profile there can be one only.

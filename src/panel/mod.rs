@@ -250,9 +250,9 @@ impl Panel {
     #[must_use]
     pub fn asks_in_turn(&self) -> bool {
         self.sequential
-            && self.profile().is_none_or(|own| {
-                own.is_increasing() && own.profile().criterion == OVERALL
-            })
+            && self
+                .profile()
+                .is_none_or(|own| own.is_increasing() && own.profile().criterion == OVERALL)
     }
 
     /// Asks for every sample again `times` times over: how much of a score is noise.

@@ -68,8 +68,16 @@ fn calibrated() -> Workbench {
 
 fn calibrate(bench: &Workbench, more: &[&str]) -> Ran {
     let mut arguments = vec![
-        "-q", "calibrate", "--run", "latest", "--labels", "labels.csv", "--positive", "=1",
-        "--criterion", "overall",
+        "-q",
+        "calibrate",
+        "--run",
+        "latest",
+        "--labels",
+        "labels.csv",
+        "--positive",
+        "=1",
+        "--criterion",
+        "overall",
     ];
     if !more.contains(&"--label-criterion") {
         arguments.extend(["--label-criterion", "overall"]);
@@ -134,8 +142,11 @@ fn a_profile_may_stand_in_the_panel_s_file_and_the_flag_wins() {
     assert!(rulings(&bench, &[]).iter().all(|row| row["profile"] == "p"));
     std::fs::copy(bench.path("p.json"), bench.path("q.json")).unwrap();
     bench.write("panel.toml", panel("profile = \"missing.json\""));
-    assert!(rulings(&bench, &["--profile", "q.json"]).iter().all(|row| row["uncertified"] == false
-        || row["degraded"] == true));
+    assert!(
+        rulings(&bench, &["--profile", "q.json"])
+            .iter()
+            .all(|row| row["uncertified"] == false || row["degraded"] == true)
+    );
     bench.run(&["-q", "run", "rest.csv"]).exits(2).says(&["failed to read profile"]);
 }
 
@@ -194,8 +205,22 @@ fn a_run_is_not_gone_on_with_under_another_profile() {
     let bench = calibrated();
     rulings(&bench, &["--profile", "p.json"]);
     bench.run(&["-q", "run", "--resume"]).exits(0);
-    bench.run(&["-q", "calibrate", "--judgements", "judgements.csv", "--labels", "labels.csv",
-        "--positive", "=1", "--seed", "9", "-o", "p.json"]).exits(0);
+    bench
+        .run(&[
+            "-q",
+            "calibrate",
+            "--judgements",
+            "judgements.csv",
+            "--labels",
+            "labels.csv",
+            "--positive",
+            "=1",
+            "--seed",
+            "9",
+            "-o",
+            "p.json",
+        ])
+        .exits(0);
     bench
         .run(&["-q", "run", "--resume"])
         .exits(2)
@@ -300,7 +325,10 @@ fn a_loop_certificate_names_its_generations_and_reports_the_five_ways_to_be_wron
     bench.write("loops.csv", loops(300, 4, false));
     let report = of_loops(&bench, &["-o", "loop.json", "--json"]).exits(0).json();
     let certificate = &report["certificate"];
-    assert_eq!((&certificate["status"], &certificate["generations"]), (&"certified".into(), &4.into()));
+    assert_eq!(
+        (&certificate["status"], &certificate["generations"]),
+        (&"certified".into(), &4.into())
+    );
     assert_eq!(certificate["n_bad"], 75, "one number a loop that never becomes good");
     let own = &report["loops"];
     assert_eq!((&own["censored"], &own["threshold_origin"]), (&0.into(), &"certified".into()));

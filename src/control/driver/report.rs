@@ -91,9 +91,11 @@ impl Driver<'_> {
             cost_usd: self.ledger.totals().cost_usd(),
             elapsed_seconds: self.journal.elapsed_ms() as f64 / 1000.0,
             confirmation: self.state.confirmation(),
-            profile: self.setup.panel.profile().map(|own| {
-                ProfileOutcome::of(own, best.or(records.last()), outcome.reason)
-            }),
+            profile: self
+                .setup
+                .panel
+                .profile()
+                .map(|own| ProfileOutcome::of(own, best.or(records.last()), outcome.reason)),
             config_hash: self.setup.config_hash.clone(),
             resumed: self.resumed,
             log: log.path().display().to_string(),
