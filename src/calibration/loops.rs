@@ -305,3 +305,7 @@ impl Recorded<'_> {
         !completion_is_absorbing(&checks)
     }
 }
+
+#[cfg(test)]
+#[path = "loops_tests.rs"]
+mod tests;

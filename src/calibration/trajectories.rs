@@ -62,6 +62,10 @@ impl TrajectoryInputs<'_> {
     /// When the file can't be read, a column is missing, a generation stands twice or is left
     /// out, or a cell is no number.
     pub fn join(self) -> Result<(Joined, Loops), CalibrationError> {
+        if self.generations == Some(0) {
+            let (option, expected) = ("--generations", "at least one");
+            return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
+        }
         let rows = read_rows(self.source)?;
         let columns = Columns::of(self.source, &rows, &self.judges)?;
         let mut loops: BTreeMap<String, Vec<Row>> = BTreeMap::new();

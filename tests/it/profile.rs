@@ -158,9 +158,9 @@ fn a_threshold_below_the_certified_one_marks_every_ruling_uncertified() {
     let reason = lenient[0]["profile_reasons"].as_str().unwrap();
     assert!(reason.contains("not above the certified one"), "{reason}");
     let strict = rulings(&bench, &["--profile", "p.json", "--threshold", "0.99"]);
-    assert!(strict.iter().filter(|row| row["degraded"] == false).all(|row| {
-        row["uncertified"] == false && row["threshold"] == 0.99 && row["decision"] == "reject"
-    }));
+    let full = strict.iter().filter(|row| row["degraded"] == false);
+    assert!(full.clone().count() > 150);
+    assert!(full.clone().all(|row| row["uncertified"] == false && row["threshold"] == 0.99));
 }
 
 #[test]
@@ -237,12 +237,21 @@ fn what_only_a_profile_gives_is_refused_without_one() {
         bench.write("other.toml", panel(more));
         bench.run(&["-q", "run", "-c", "other.toml", "rest.csv"]).exits(2).says(&[what]);
     }
-    let alone = panel("").replacen("kind =", "accept_alone = true\nkind =", 1);
-    bench.write("panel.toml", alone);
-    bench.run(&["-q", "run", "rest.csv"]).exits(2).says(&["`accept_alone` of judge `a` needs"]);
+    let alone = |judge: &str| {
+        let name = format!("name = \"{judge}\"\n");
+        panel("").replace(&name, &format!("{name}accept_alone = true\n"))
+    };
+    bench.write("panel.toml", alone("b"));
+    bench.run(&["-q", "run", "rest.csv"]).exits(2).says(&["`accept_alone` of judge `b` needs"]);
     let rows = rulings(&bench, &["--profile", "p.json"]);
     let reasons: Vec<&str> = rows.iter().filter_map(|row| row["reason"].as_str()).collect();
-    assert!(reasons.contains(&"accepted_alone: a"), "{reasons:?}");
+    assert!(reasons.contains(&"accepted_alone: b"), "{reasons:?}");
+    // `a` is silent on some bad cases, and there counts as accepting.
+    bench.write("panel.toml", alone("a"));
+    bench
+        .run(&["-q", "run", "rest.csv", "--profile", "p.json"])
+        .exits(3)
+        .says(&["judge `a` is to accept alone, and its own false-positive rate is not certified"]);
 }
 
 #[test]
@@ -329,7 +338,10 @@ fn a_loop_certificate_names_its_generations_and_reports_the_five_ways_to_be_wron
         (&certificate["status"], &certificate["generations"]),
         (&"certified".into(), &4.into())
     );
-    assert_eq!(certificate["n_bad"], 75, "one number a loop that never becomes good");
+    // One number a loop that never becomes good: about three quarters of a hundred certify.
+    let never = certificate["n_bad"].as_u64().unwrap();
+    assert!((60..90).contains(&never), "{never}");
+    assert_eq!(report["loops"]["never_complete"], never);
     let own = &report["loops"];
     assert_eq!((&own["censored"], &own["threshold_origin"]), (&0.into(), &"certified".into()));
     for name in [
@@ -343,7 +355,7 @@ fn a_loop_certificate_names_its_generations_and_reports_the_five_ways_to_be_wron
     }
     assert_eq!(own["by_generation"].as_array().unwrap().len(), 4);
     let any = of_loops(&bench, &["--over", "any_bad", "--json"]).exits(0).json();
-    assert!(any["certificate"]["n_bad"].as_u64().unwrap() > 75);
+    assert!(any["certificate"]["n_bad"].as_u64().unwrap() > never);
     let fewer = of_loops(&bench, &["--generations", "2", "--json"]).exits(0).json();
     assert_eq!(fewer["certificate"]["generations"], 2);
     let words = of_loops(&bench, &[]).exits(0);
