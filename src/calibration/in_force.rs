@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::certificate::CertificateStatus;
 use super::error::CalibrationError;
 use super::panel::{Key, Missing, PanelAggregate, PanelModel};
-use super::profile::Profile;
+use super::profile::{Profile, Standing};
 pub use super::seated::{Pooling, SeatedJudge, SeatedPanel};
 use super::seated::{alone, differences, stranger};
 use super::subsets::Confusion;
@@ -397,19 +397,8 @@ impl InForce {
             .map(|(seat, _)| seat.judge.as_str())
             .collect();
         let full = answered.len() == known.len();
-        let found = if full { None } else { self.profile.subsets.find(&answered) };
-        let certificate = &self.profile.certificate;
-        let panel_is = certificate.status == CertificateStatus::Certified;
-        let (certified, reason, map) = if full {
-            (certificate.certified_key(), certificate.reason.clone(), Some(&self.model.map))
-        } else {
-            match found {
-                // What the whole panel can't promise a part of it does not.
-                Some((_, map)) if !panel_is => (None, certificate.reason.clone(), map),
-                Some((own, map)) => (own.key(), own.reason.clone(), map),
-                None => (None, Some("the profile knows nothing of them".to_owned()), None),
-            }
-        };
+        let Standing { certified, reason, map } = self.profile.standing(&answered);
+        let panel_is = self.profile.certificate.certified_key().is_some();
         weighed.mark.expected_label = map.map(|map| map.apply(key.0));
         let reached_score =
             |threshold: f64| weighed.score.is_some_and(|score| score.get() >= threshold);

@@ -13,12 +13,14 @@ use serde_json::Value;
 
 use super::certificate::Certificate;
 use super::error::CalibrationError;
-use super::panel::PanelModel;
+use super::map::Map;
+use super::panel::{Key, Missing, PanelModel};
 use super::positive::Positive;
 use super::report::{Binding, Calibration};
 use super::split::SplitReport;
 use super::subsets::{Confusion, OwnCertificate, Subsets};
 use crate::canonical::canonical_json;
+use crate::ruling::Decision;
 
 /// Version of the format written and read.
 pub const VERSION: u32 = 2;
@@ -81,6 +83,32 @@ pub struct Profile {
     pub groups: PartGroups,
     /// The whole report.
     pub figures: Value,
+}
+
+/// What the calibrated panel says about one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CalibratedRuling {
+    /// The calibrated score, on the labels' scale; `None` below the quorum.
+    pub score: Option<f64>,
+    /// The key that decides.
+    pub key: Option<Key>,
+    /// The decision by the certified threshold of the judges that answered; `undecided`
+    /// without one, or without quorum.
+    pub decision: Decision,
+    /// Whether the threshold is certified.
+    pub certified: bool,
+    /// Whether a vote is missing.
+    pub degraded: bool,
+}
+
+/// What holds for a set of judges.
+pub(super) struct Standing<'a> {
+    /// Their certified key.
+    pub(super) certified: Option<Key>,
+    /// Why there is none.
+    pub(super) reason: Option<String>,
+    /// From their key to the labels' scale.
+    pub(super) map: Option<&'a Map>,
 }
 
 impl Profile {
@@ -187,6 +215,60 @@ impl Profile {
             return Err(shape(format!("group {group} is in its fit and in its certify part")));
         }
         Ok(profile)
+    }
+
+    /// What the calibrated panel says about one recorded case: `vote` gives each judge's score
+    /// in the unit that was calibrated, `None` where it has none. A live panel is ruled by
+    /// [`InForce`](super::in_force::InForce), which also looks at what the judges are.
+    #[must_use]
+    pub fn rule(&self, vote: impl Fn(&str) -> Option<f64>) -> CalibratedRuling {
+        let votes: Vec<Option<f64>> =
+            self.panel.seats.iter().map(|seat| vote(&seat.judge)).collect();
+        let answered: Vec<&str> = self
+            .panel
+            .seats
+            .iter()
+            .zip(&votes)
+            .filter(|(_, vote)| vote.is_some())
+            .map(|(seat, _)| seat.judge.as_str())
+            .collect();
+        let degraded = answered.len() < votes.len();
+        let key = self.panel.key(&votes, Missing::LeftOut);
+        let Standing { certified: threshold, map, .. } = self.standing(&answered);
+        let map = map.unwrap_or(&self.panel.map);
+        let decision = match (key, threshold) {
+            (Some(key), Some(threshold)) if key >= threshold => Decision::Accept,
+            (Some(_), Some(_)) => Decision::Reject,
+            _ => Decision::Undecided,
+        };
+        CalibratedRuling {
+            score: key.map(|key| map.apply(key.0)),
+            key,
+            decision,
+            certified: threshold.is_some(),
+            degraded,
+        }
+    }
+
+    /// What holds for the judges that answered.
+    pub(super) fn standing(&self, answered: &[&str]) -> Standing<'_> {
+        let panel = self.certificate.certified_key();
+        if answered.len() == self.panel.seats.len() {
+            let reason = self.certificate.reason.clone();
+            return Standing { certified: panel, reason, map: Some(&self.panel.map) };
+        }
+        match self.subsets.find(answered) {
+            // What the whole panel can't promise a part of it does not.
+            Some((_, map)) if panel.is_none() => {
+                Standing { certified: None, reason: self.certificate.reason.clone(), map }
+            }
+            Some((own, map)) => Standing { certified: own.key(), reason: own.reason.clone(), map },
+            None => Standing {
+                certified: None,
+                reason: Some("the profile knows nothing of them".to_owned()),
+                map: None,
+            },
+        }
     }
 
     /// The hash that the profile's file carries.

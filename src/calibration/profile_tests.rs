@@ -78,3 +78,18 @@ fn the_hash_of_a_profile_is_the_one_that_its_file_carries() {
     let read = Profile::from_text(&value.to_string(), "p.json").unwrap();
     assert_eq!(read.hash().unwrap(), profile.hash().unwrap());
 }
+
+#[test]
+fn the_profile_rules_as_the_certificate_says_and_fewer_judges_by_their_own_threshold() {
+    let profile = profile();
+    assert!(profile.certificate.certified_key().is_some(), "{:?}", profile.certificate);
+    let all = profile.rule(|_| Some(1.0));
+    assert_eq!((all.decision, all.certified, all.degraded), (Decision::Accept, true, false));
+    assert_eq!(profile.rule(|_| Some(0.0)).decision, Decision::Reject);
+    let alone = profile.rule(|judge| (judge == "j0").then_some(1.0));
+    assert_eq!((alone.decision, alone.degraded), (Decision::Undecided, true));
+    let two = profile.rule(|judge| (judge != "j0").then_some(0.0));
+    let own = profile.subsets.find(&["j1", "j2"]).unwrap().0.key();
+    assert_eq!(two.certified, own.is_some());
+    assert_ne!(two.decision, Decision::Accept);
+}

@@ -147,11 +147,7 @@ fn read_run(
             builder.observe_model(&verdict.judge, model);
         }
         builder.observe(&verdict.judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
-        builder.observe_seat(
-            &verdict.judge,
-            inverted.iter().any(|name| *name == verdict.judge),
-            verdict.sample + 1,
-        );
+        builder.observe_seat(&verdict.judge, inverted.contains(&verdict.judge), verdict.sample + 1);
         let score = verdict.score_of(criterion);
         builder.measurement(Measurement {
             case,
