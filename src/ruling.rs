@@ -60,6 +60,75 @@ pub enum Reason {
     },
     /// Fewer `ok` votes than the quorum.
     NoQuorum,
+    /// A judge whose own error is certified accepts alone.
+    AcceptedAlone {
+        /// Its name.
+        judge: String,
+    },
+    /// The profile has no certified threshold for the judges that answered.
+    NoCalibration {
+        /// Who answered, and why there is none.
+        detail: String,
+    },
+}
+
+/// A key as it decides: by the score, then by the tiebreak, both on the labels' scale.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DecisionKey {
+    /// The median of the mapped votes, or what the profile's weights make of them.
+    pub score: f64,
+    /// The mean of the mapped votes.
+    pub tiebreak: f64,
+}
+
+/// What a certificate promises.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Bound {
+    /// What is bounded: `false_positive_rate`, `false_acceptance_share` or `expected`.
+    pub mode: String,
+    /// By how much; where a judge may accept alone, the sum of both bounds.
+    pub alpha: f64,
+    /// One minus the confidence.
+    pub delta: f64,
+}
+
+/// The profile under which a ruling was made, and what the ruling is worth by it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ProfileMark {
+    /// The profile's name.
+    pub name: String,
+    /// Its hash.
+    pub hash: String,
+    /// Whether the votes are not those that were calibrated: another judge, another model.
+    pub uncalibrated: bool,
+    /// Whether nothing bounds the error of this ruling.
+    pub uncertified: bool,
+    /// Why, one entry a reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// The bound; `None` when uncertified.
+    pub bound: Option<Bound>,
+    /// The key; `None` below the quorum and for `dawid_skene`.
+    pub key: Option<DecisionKey>,
+    /// The certified key, at or above which is accepted; `None` where the threshold is a
+    /// plain score.
+    pub certified: Option<DecisionKey>,
+    /// The label that the key predicts, on the labels' scale.
+    pub expected_label: Option<f64>,
+    /// The panel's own threshold, which raw votes of `required` judges are held against.
+    pub raw_threshold: f64,
+}
+
+impl ProfileMark {
+    /// `certified`, `uncertified` or `uncalibrated`.
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        match (self.uncalibrated, self.uncertified) {
+            (true, _) => "uncalibrated",
+            (false, true) => "uncertified",
+            (false, false) => "certified",
+        }
+    }
 }
 
 /// One judge's vote: its samples folded into one score.
@@ -72,6 +141,9 @@ pub struct Vote {
     pub score: Option<Score>,
     /// The status of a single sample, or of the first sample that is not `ok` when none is.
     pub status: Status,
+    /// The vote after its map, on the labels' scale; `None` without a profile or a vote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<f64>,
     /// Its weight in the weighted aggregators.
     pub weight: f64,
     /// Whether it counts: a `report_only` judge is shown and never counted.
@@ -139,8 +211,12 @@ pub struct Ruling {
     pub decision: Decision,
     /// Why.
     pub reason: Reason,
-    /// The score that an accepted output must reach.
+    /// The score that an accepted output must reach; under a certificate the first number of
+    /// its key, where the tiebreak decides between equal scores.
     pub threshold: f64,
+    /// The profile in force; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileMark>,
     /// True when fewer votes were used than declared.
     pub degraded: bool,
     /// Counted votes with a score.

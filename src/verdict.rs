@@ -276,6 +276,13 @@ impl Verdict {
         self
     }
 
+    /// The score on a criterion, where the judge has one of this name, else its score.
+    #[must_use]
+    pub fn score_of(&self, criterion: &str) -> Option<Score> {
+        let own = self.criteria.iter().find(|own| own.name == criterion);
+        own.map_or(self.score, |own| own.score)
+    }
+
     fn with_status(status: Status) -> Self {
         Self {
             judge: String::new(),

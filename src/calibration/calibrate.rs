@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::baselines::baselines;
-use super::certificate::{Certificate, CertificateOptions, CertifyCase, Mode};
+use super::certificate::{Certificate, CertificateOptions, Mode};
 use super::dependence::dependence;
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured};
@@ -17,9 +17,10 @@ use super::judge_metrics::{
 };
 use super::label_noise::label_noise;
 use super::labelled::{LabelledCase, Target};
+use super::loops::Loops;
 use super::map::{FitData, FittedMap, MINIMUM_LABELS, Map, fit_map};
 use super::operating_point::{accepts, fitted, operating_point};
-use super::panel::{Key, Missing, PanelAggregate, PanelModel, plain_median, rank, target, votes};
+use super::panel::{Key, Missing, PanelAggregate, PanelModel, plain_median, rank, target};
 use super::positive::Accept;
 use super::profile::PartGroups;
 use super::raters::{categories_kappa, raters};
@@ -60,6 +61,8 @@ pub struct Options {
     pub epsilon: f64,
     /// When, for the certificate.
     pub date: String,
+    /// The loops whose generations the cases are, where loops are calibrated.
+    pub loops: Option<Loops>,
 }
 
 impl Default for Options {
@@ -78,6 +81,7 @@ impl Default for Options {
             resamples: 1000,
             epsilon: 0.2,
             date: String::new(),
+            loops: None,
         }
     }
 }
@@ -96,6 +100,15 @@ impl Options {
             let (option, expected) = ("--epsilon", "a number from 0");
             return Err(CalibrationError::OutOfRange { option, value: self.epsilon, expected });
         }
+        if let Some(loops) = &self.loops {
+            if loops.generations == 0 {
+                let (option, expected) = ("--generations", "at least one");
+                return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
+            }
+            if self.mode == Mode::FalseAcceptanceShare {
+                return Err(CalibrationError::LoopMode);
+            }
+        }
         if self.quorum == Some(0) {
             let (option, expected) = ("--quorum", "at least one vote");
             return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
@@ -107,7 +120,7 @@ impl Options {
         IntervalOptions { level: self.level, resamples: self.resamples, seed: self.seed }
     }
 
-    fn certificate(&self) -> CertificateOptions {
+    pub(super) fn certificate(&self) -> CertificateOptions {
         CertificateOptions {
             mode: self.mode,
             alpha: self.alpha,
@@ -159,20 +172,20 @@ pub fn certify(
     Ok((model, certificate))
 }
 
-struct Work<'a> {
-    table: &'a Table,
-    groups: &'a Groups,
+pub(super) struct Work<'a> {
+    pub(super) table: &'a Table,
+    pub(super) groups: &'a Groups,
     items: &'a Items,
-    options: &'a Options,
+    pub(super) options: &'a Options,
     split: Split,
 }
 
 /// What is known of each judge before the certify part is looked at.
-struct Fitted {
+pub(super) struct Fitted {
     comparable: Vec<bool>,
     maps: Vec<FittedMap>,
-    points: Vec<Option<OperatingPoint>>,
-    decisions: Vec<Vec<Option<bool>>>,
+    pub(super) points: Vec<Option<OperatingPoint>>,
+    pub(super) decisions: Vec<Vec<Option<bool>>>,
 }
 
 impl Work<'_> {
@@ -183,8 +196,10 @@ impl Work<'_> {
         let model = self.panel_model(&fitted, &fit, &mut warnings);
         let by_model = self.table.labels.sources.contains_key(&LabelSource::Model);
         let certificate = self.certificate(&model, &report, by_model);
-        let judges =
-            (0..self.table.judges.len()).map(|j| self.judge(j, &fitted, &report)).collect();
+        let refused = self.refuses(by_model);
+        let judges = (0..self.table.judges.len())
+            .map(|j| self.judge(j, &fitted, &report, refused.as_deref()))
+            .collect();
         let (panel, accept) = self.panel(&model, &fitted, &fit, &report, &certificate);
         let cases: Vec<&LabelledCase> = report.iter().map(|&i| &self.table.cases()[i]).collect();
         let lengths = self.lengths(&report);
@@ -196,6 +211,8 @@ impl Work<'_> {
             rate(&panel.metrics.true_positive_rate),
         );
         let split = self.split.report.clone();
+        let loops = self.loop_report(&model, &fit, &report, &certificate);
+        let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
         Calibration {
             version: 1,
             kind: if by_model { "agreement_with_a_model" } else { "calibration" },
@@ -216,12 +233,25 @@ impl Work<'_> {
             certificate: BoundCertificate {
                 certificate,
                 binding: Binding {
-                    generations: 1,
+                    generations: self.options.loops.as_ref().map_or(1, |own| own.generations),
                     fingerprints: self
                         .table
                         .judges
                         .iter()
                         .map(|judge| (judge.name.clone(), judge.fingerprint.clone()))
+                        .collect(),
+                    models: self
+                        .table
+                        .judges
+                        .iter()
+                        .filter(|judge| !judge.models.is_empty())
+                        .map(|judge| (judge.name.clone(), judge.models.clone()))
+                        .collect(),
+                    seats: self
+                        .table
+                        .judges
+                        .iter()
+                        .filter_map(|judge| Some((judge.name.clone(), judge.seat?)))
                         .collect(),
                     data_hash: self.data_hash(),
                     certify_hash: split.certify.as_ref().map(|part| part.hash.clone()),
@@ -240,6 +270,10 @@ impl Work<'_> {
             groups: self.part_groups(),
             split,
             accept,
+            loops,
+            subsets,
+            confusion: self.confusion(&fitted, &fit),
+            scale: self.scale(),
         }
     }
 
@@ -290,7 +324,7 @@ impl Work<'_> {
         Fitted { comparable, maps, points, decisions }
     }
 
-    fn good_is_target(&self) -> bool {
+    pub(super) fn good_is_target(&self) -> bool {
         self.table.all_binary() || self.table.labels.target == Target::Good
     }
 
@@ -329,37 +363,13 @@ impl Work<'_> {
         }
     }
 
-    fn certificate(&self, model: &PanelModel, rows: &[usize], by_model: bool) -> Certificate {
-        let options = self.options.certificate();
-        if by_model {
-            return Certificate::refused(options, "the labels are a model's: nothing is certified");
-        }
-        if self.options.split == SplitPlan::None {
-            return Certificate::refused(
-                options,
-                "without a split nothing is certified: what was fitted can't certify itself",
-            );
-        }
-        let cases: Vec<CertifyCase<'_>> = rows
-            .iter()
-            .filter_map(|&i| {
-                let case = &self.table.cases()[i];
-                let votes = votes(self.table, i);
-                Some(CertifyCase {
-                    id: &case.id,
-                    group: self.groups.of_case[i],
-                    good: case.good,
-                    key: model.key(&votes, Missing::LeftOut),
-                    worst: model.key(&votes, Missing::Highest)?,
-                    missing: votes.iter().any(Option::is_none),
-                })
-            })
-            .collect();
-        Certificate::certify(&cases, options)
-            .unwrap_or_else(|undefined| Certificate::refused(options, &undefined.to_string()))
-    }
-
-    fn judge(&self, j: usize, fitted: &Fitted, rows: &[usize]) -> JudgeReport {
+    fn judge(
+        &self,
+        j: usize,
+        fitted: &Fitted,
+        rows: &[usize],
+        refused: Option<&str>,
+    ) -> JudgeReport {
         let judge = &self.table.judges[j];
         let binary = judge.kind == JudgeKind::Binary;
         let (mut series, scored) =
@@ -393,6 +403,7 @@ impl Work<'_> {
             position_consistency: judge.position_consistency(),
             length_effect: length_effect(&series, &self.lengths(&scored), self.options.level),
             price_usd: judge.price_usd,
+            own_certificate: self.own_certificate(j, rows, refused),
             latency_ms: judge.latency_ms,
         }
     }

@@ -94,6 +94,9 @@ pub struct Certificate {
     pub labels_needed: Option<u64>,
     /// Bad cases with a vote missing, counted as the highest.
     pub missing_votes: u64,
+    /// Bad loops that were stopped before generation K, counted as accepted at every threshold.
+    #[serde(default)]
+    pub censored: u64,
 }
 
 /// One case of the certify part.
@@ -154,6 +157,7 @@ impl Certificate {
             reason: Some(reason.to_owned()),
             labels_needed: None,
             missing_votes: 0,
+            censored: 0,
         }
     }
 
@@ -172,6 +176,18 @@ impl Certificate {
     /// # Errors
     /// `out_of_range` for alpha or delta outside (0,1), `not_finite` for keys that are NaN.
     pub fn certify(cases: &[CertifyCase<'_>], options: CertificateOptions) -> Defined<Self> {
+        let (mut certificate, found) = Self::search(cases, options)?;
+        if let Some(key) = found {
+            certificate.accept_at(key, cases, options);
+        }
+        Ok(certificate)
+    }
+
+    /// The threshold alone, without the rates displayed beside it.
+    pub(super) fn search(
+        cases: &[CertifyCase<'_>],
+        options: CertificateOptions,
+    ) -> Defined<(Self, Option<Key>)> {
         let mut certificate = Self::refused(options, "");
         certificate.reason = None;
         let bad = one_a_group(cases, options.seed, |case| !case.good);
@@ -186,15 +202,15 @@ impl Certificate {
         let worst: Vec<Key> = bad.iter().map(|&i| cases[i].worst).collect();
         let mut candidates: Vec<Key> = cases.iter().map(|case| case.worst).collect();
         candidates.extend(cases.iter().filter_map(|case| case.key));
+        // A loop that was stopped while bad counts as accepted at every threshold.
+        candidates.retain(|key| key.0 < f64::INFINITY);
+        certificate.censored = worst.iter().filter(|key| key.0 == f64::INFINITY).count() as u64;
         let found = match options.mode {
             Mode::FalsePositiveRate => certificate.order_statistic(&worst, &candidates)?,
             Mode::Expected => certificate.expected(&worst, &candidates)?,
             Mode::FalseAcceptanceShare => certificate.fixed_sequence(cases, options)?,
         };
-        if let Some(key) = found {
-            certificate.accept_at(key, cases, options);
-        }
-        Ok(certificate)
+        Ok((certificate, found))
     }
 
     fn order_statistic(&mut self, bad: &[Key], candidates: &[Key]) -> Defined<Option<Key>> {
@@ -210,6 +226,17 @@ impl Certificate {
                 self.fail(
                     format!("{n} bad cases are too few for any threshold: collect {missing} more"),
                     Some(missing),
+                );
+                Ok(None)
+            }
+            Threshold::Ties { allowed, .. } if self.censored > allowed => {
+                self.k = Some(allowed);
+                self.fail(
+                    format!(
+                        "{} of {n} bad loops were stopped while their output was bad, and at most {allowed} may count as accepted: the log can't say what a higher threshold would have done; record loops that run to the last generation with acceptance switched off",
+                        self.censored
+                    ),
+                    None,
                 );
                 Ok(None)
             }

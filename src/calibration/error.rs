@@ -170,6 +170,21 @@ pub enum CalibrationError {
         /// What they share.
         why: &'static str,
     },
+    /// A file of recorded loops that is not right.
+    #[error("`{path}`, line {line}: {message}")]
+    Trajectories {
+        /// The file.
+        path: String,
+        /// The line, from 1; 0 for the whole.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A share over accepted outputs, asked of loops.
+    #[error(
+        "loops are certified by `false_positive_rate` or `expected`: a loop ends at its first accept, so the share of bad ones among the accepted is no order statistic; it is reported beside the certificate"
+    )]
+    LoopMode,
     /// A number outside its range.
     #[error("`{option}` is {value}: expected {expected}")]
     OutOfRange {
@@ -224,11 +239,51 @@ pub enum CalibrationError {
         expected: String,
     },
     /// A profile for other judges.
-    #[error("the profile does not fit the panel: {}", .changes.join("; "))]
+    #[error(
+        "profile `{name}` does not fit the panel: {}; calibrate this panel (`venire calibrate`), or go on with `--allow-mismatch`, which marks every result `uncalibrated`", .changes.join("; ")
+    )]
     ProfileMismatch {
+        /// The profile.
+        name: String,
         /// What changed, one entry a judge.
         changes: Vec<String>,
     },
+    /// A loop that may run longer than its certificate holds.
+    #[error(
+        "profile `{name}` is certified for loops of at most {certified} generation(s), and this one may run for {generations}: set `budget.max_generations = {certified}`, certify longer loops with `venire calibrate --trajectories`, or go on with `--allow-mismatch`, which marks every result `uncertified`"
+    )]
+    ProfileGenerations {
+        /// The profile.
+        name: String,
+        /// The generations that the certificate holds for.
+        certified: u32,
+        /// The generations that the policy allows.
+        generations: u32,
+    },
+    /// A profile that lacks what a panel needs of it.
+    #[error("profile `{name}` can't be used: {message}")]
+    ProfileUnusable {
+        /// The profile.
+        name: String,
+        /// What is missing, and what to do.
+        message: String,
+    },
+}
+
+impl CalibrationError {
+    /// Whether a profile was refused for what it is: edited, of another version, for other
+    /// judges.
+    #[must_use]
+    pub fn refuses_profile(&self) -> bool {
+        matches!(
+            self,
+            Self::ProfileVersion { .. }
+                | Self::ProfileEdited { .. }
+                | Self::ProfileMismatch { .. }
+                | Self::ProfileGenerations { .. }
+                | Self::ProfileUnusable { .. }
+        )
+    }
 }
 
 impl From<RowError> for CalibrationError {

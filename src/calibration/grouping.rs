@@ -190,7 +190,7 @@ impl Groups {
         Ok(Self::numbered(names))
     }
 
-    fn numbered(of_case: Vec<String>) -> Self {
+    pub(super) fn numbered(of_case: Vec<String>) -> Self {
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut names = Vec::new();
         let of_case = of_case

@@ -60,9 +60,20 @@ pub struct Seat {
     pub map: Map,
     /// The lowest and the highest score it can give, as far as is known.
     pub range: [f64; 2],
+    /// What a verdict's score of 0 and of 1 are among the calibrated scores, a straight line
+    /// between them; `None` where the data do not say, and then no panel can use the profile.
+    pub unit: Option<[f64; 2]>,
 }
 
 impl Seat {
+    /// A verdict's score in the unit that was calibrated.
+    #[must_use]
+    pub fn calibrated_unit(&self, score: f64) -> Option<f64> {
+        let [low, high] = self.unit?;
+        // As `Scale::value` writes it: a certified threshold is compared to the last digit.
+        Some(low + score * (high - low))
+    }
+
     fn highest(&self, map: &Map) -> f64 {
         map.apply(self.range[0]).max(map.apply(self.range[1]))
     }
@@ -131,13 +142,13 @@ impl PanelModel {
 
     /// The shrunk line from the key to the label; none under 20 labels.
     fn fit_map(&self, table: &Table, rows: &[usize]) -> Map {
-        let pairs: Vec<(f64, f64)> = rows
-            .iter()
-            .filter_map(|&i| {
-                let key = self.key(&votes(table, i), Missing::LeftOut)?;
-                Some((key.0, target(table, &table.cases()[i])))
-            })
-            .collect();
+        let key = |i: usize| self.key(&votes(table, i), Missing::LeftOut);
+        Self::map_of(rows.iter().map(|&i| Some((key(i)?.0, target(table, &table.cases()[i])))))
+    }
+
+    /// The shrunk line through pairs of key and label; none under 20 of them.
+    pub(super) fn map_of(pairs: impl Iterator<Item = Option<(f64, f64)>>) -> Map {
+        let pairs: Vec<(f64, f64)> = pairs.flatten().collect();
         if pairs.len() < MINIMUM_LABELS {
             return Map::None;
         }
@@ -155,6 +166,12 @@ impl PanelModel {
         if missing == Missing::LeftOut && present < self.quorum.max(1) {
             return None;
         }
+        self.key_of_present(votes, missing)
+    }
+
+    /// As [`Self::key`], whatever the quorum; `None` without votes.
+    #[must_use]
+    pub fn key_of_present(&self, votes: &[Option<f64>], missing: Missing) -> Option<Key> {
         let mean = |votes: &[f64]| decision_key(votes).ok().map(|key| key.mean);
         let second = self.combine(votes, missing, |seat| &seat.map, mean)?;
         let first = match &self.stack {
@@ -213,6 +230,83 @@ impl PanelModel {
         sum
     }
 
+    /// The panel of some of its judges, given by place, which all have to answer. A stack
+    /// takes the others' mean scores for their votes.
+    #[must_use]
+    pub fn only(&self, places: &[usize]) -> Self {
+        let stack = self.stack.as_ref().map(|stack| {
+            let others = (0..self.seats.len()).filter(|j| !places.contains(j));
+            let rest: f64 = others.map(|j| stack.weights[j] * stack.centre[j]).sum();
+            let of = |values: &[f64]| places.iter().map(|&j| values[j]).collect();
+            Stack {
+                intercept: stack.intercept + rest,
+                weights: of(&stack.weights),
+                centre: of(&stack.centre),
+                n: stack.n,
+            }
+        });
+        Self {
+            aggregate: self.aggregate,
+            quorum: places.len(),
+            seats: places.iter().map(|&j| self.seats[j].clone()).collect(),
+            stack,
+            map: self.map.clone(),
+        }
+    }
+
+    /// An upper bound of the keys that any `size` of the judges can give on a case, a missing
+    /// vote counting at its highest: each number of the key at its own largest. Whoever stays
+    /// away, and for whatever reason, the key of those who answer is not above it.
+    #[must_use]
+    pub fn highest_key_of_size(&self, votes: &[Option<f64>], size: usize) -> Option<Key> {
+        if size == 0 || size > self.seats.len() {
+            return None;
+        }
+        // The largest median, and the largest mean, are those of the highest votes.
+        let top = |map: fn(&Seat) -> &Map| {
+            let mut mapped: Vec<f64> = self
+                .seats
+                .iter()
+                .zip(votes)
+                .map(|(seat, vote)| match vote {
+                    Some(vote) => map(seat).apply(*vote),
+                    None => seat.highest(map(seat)),
+                })
+                .collect();
+            mapped.sort_unstable_by(|a, b| b.total_cmp(a));
+            mapped.truncate(size);
+            mapped
+        };
+        let second = decision_key(&top(|seat| &seat.map)).ok()?.mean;
+        let first = match &self.stack {
+            None => lower_median(&top(|seat| &seat.vote)).ok()?,
+            Some(stack) => {
+                let mut gains: Vec<f64> = (0..self.seats.len())
+                    .map(|j| {
+                        let highest = self.seats[j].range[usize::from(stack.weights[j] >= 0.0)];
+                        stack.weights[j] * (stack.centre[j] - votes[j].unwrap_or(highest))
+                    })
+                    .collect();
+                gains.sort_unstable_by(|a, b| b.total_cmp(a));
+                let away: f64 = gains[..self.seats.len() - size].iter().sum();
+                self.stacked(stack, votes, Missing::Highest) + away
+            }
+        };
+        Some((first, second))
+    }
+
+    /// Whether a higher score of any judge never lowers the key: what a sequential panel
+    /// needs to stop early.
+    #[must_use]
+    pub fn is_increasing(&self) -> bool {
+        let rising = |seat: &Seat| {
+            let unit = seat.unit.is_none_or(|[low, high]| high >= low);
+            unit && seat.map.is_increasing() && seat.vote.is_increasing()
+        };
+        let weights = self.stack.iter().flat_map(|stack| &stack.weights);
+        self.seats.iter().all(rising) && weights.copied().all(|weight| weight >= 0.0)
+    }
+
     /// The keys of the cases of `rows`.
     #[must_use]
     pub fn keys(&self, table: &Table, rows: &[usize], missing: Missing) -> Vec<Option<Key>> {
@@ -264,6 +358,9 @@ fn seat(table: &Table, place: usize, fitted: &FittedMap, comparable: bool) -> Se
     } else if let (true, Some(scale)) = (comparable, table.labels.scale.scale) {
         (low, high) = (low.min(scale.low()), high.max(scale.high()));
     }
+    if let Some([zero, one]) = judge.unit {
+        (low, high) = (low.min(zero.min(one)), high.max(zero.max(one)));
+    }
     if low > high {
         (low, high) = (0.0, 0.0);
     }
@@ -280,6 +377,7 @@ fn seat(table: &Table, place: usize, fitted: &FittedMap, comparable: bool) -> Se
         vote,
         map: fitted.map.clone(),
         range: [low, high],
+        unit: judge.unit,
     }
 }
 

@@ -3,7 +3,7 @@ use crate::calibration::figure::{Figure, Measured};
 use crate::stats::Method;
 
 fn seat(judge: &str, vote: Map, map: Map, range: [f64; 2]) -> Seat {
-    Seat { judge: judge.to_owned(), kind: JudgeKind::Graded, vote, map, range }
+    Seat { judge: judge.to_owned(), kind: JudgeKind::Graded, vote, map, range, unit: Some(range) }
 }
 
 fn model(quorum: usize) -> PanelModel {
@@ -123,4 +123,83 @@ fn a_judge_with_few_labels_votes_as_it_is() {
         None,
     );
     assert_eq!(stack.unwrap_err().reason, Reason::TooFewValues);
+}
+
+/// Every set of places of this size among three.
+fn sets_of(size: usize) -> impl Iterator<Item = Vec<usize>> {
+    (0..8u32)
+        .filter(move |bits| bits.count_ones() as usize == size)
+        .map(|bits| (0..3).filter(|j| bits >> j & 1 == 1).collect())
+}
+
+fn stacked(weights: [f64; 3]) -> PanelModel {
+    PanelModel {
+        aggregate: PanelAggregate::Stack,
+        stack: Some(Stack {
+            intercept: 0.2,
+            weights: weights.to_vec(),
+            centre: vec![2.0, 3.0, 4.0],
+            n: 100,
+        }),
+        ..model(1)
+    }
+}
+
+#[test]
+fn a_part_of_a_panel_gives_the_key_that_the_whole_gives_without_the_others() {
+    for panel in [model(1), stacked([0.5, -0.2, 0.7])] {
+        for size in 1..=3 {
+            for set in sets_of(size) {
+                let all = [2.0, 4.5, 3.0];
+                let masked: Vec<Option<f64>> =
+                    (0..3).map(|j| set.contains(&j).then_some(all[j])).collect();
+                let own: Vec<Option<f64>> = set.iter().map(|&j| Some(all[j])).collect();
+                let part = panel.only(&set).key(&own, Missing::LeftOut).unwrap();
+                let whole = panel.key_of_present(&masked, Missing::LeftOut).unwrap();
+                assert!((part.0 - whole.0).abs() < 1e-12 && part.1 == whole.1, "{set:?}");
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_set_of_a_size_has_a_key_above_the_highest_of_its_size(
+        votes in proptest::collection::vec(proptest::option::of(1.0..=5.0f64), 3),
+        stay in 1.0..=5.0f64,
+        weights in proptest::array::uniform3(-1.0..1.0f64),
+    ) {
+        for panel in [model(1), stacked(weights)] {
+            for size in 1..=3 {
+                let bound = panel.highest_key_of_size(&votes, size).unwrap();
+                for set in sets_of(size) {
+                    // Who is missing may answer after all, with any vote.
+                    let masked: Vec<Option<f64>> = (0..3)
+                        .map(|j| set.contains(&j).then_some(votes[j].unwrap_or(stay)))
+                        .collect();
+                    let key = panel.key_of_present(&masked, Missing::LeftOut).unwrap();
+                    let above = (key.0 - 1e-9, key.1 - 1e-9) > bound;
+                    proptest::prop_assert!(!above, "{key:?} above {bound:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_size_that_the_panel_does_not_have_has_no_key() {
+    assert_eq!(model(1).highest_key_of_size(&[Some(1.0); 3], 0), None);
+    assert_eq!(model(1).highest_key_of_size(&[Some(1.0); 3], 4), None);
+}
+
+#[test]
+fn a_panel_is_rising_when_no_map_and_no_weight_turns_a_vote_round() {
+    assert!(model(1).is_increasing() && stacked([0.1, 0.0, 0.3]).is_increasing());
+    assert!(!stacked([0.1, -0.1, 0.3]).is_increasing());
+    let mut turned = model(1);
+    turned.seats[0].map = Map::Affine { slope: -0.1, intercept: 0.0 };
+    assert!(!turned.is_increasing());
+    let mut unit = model(1);
+    unit.seats[2].unit = Some([1.0, 0.0]);
+    assert!(!unit.is_increasing());
 }

@@ -1,26 +1,29 @@
 //! The profile: a fitted calibration as a file, `calibration/NAME.json`.
 //!
-//! It carries the judges' fingerprints, the data's hash, the split, the maps and the
-//! certificate, and a hash of itself. It is refused when its version is another, when it was
-//! edited, when its parts overlap, and when it is used with other judges.
+//! It carries the judges' fingerprints, the data's hash, the split, the maps, the certificate
+//! of the full panel and of every smaller one, and a hash of itself. It is refused when its
+//! version is another, when it was edited, when its parts overlap, and when it is used with
+//! other judges ([`InForce`](super::in_force::InForce)).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::certificate::{Certificate, CertificateStatus};
+use super::certificate::Certificate;
 use super::error::CalibrationError;
+use super::map::Map;
 use super::panel::{Key, Missing, PanelModel};
 use super::positive::Positive;
 use super::report::{Binding, Calibration};
 use super::split::SplitReport;
+use super::subsets::{Confusion, OwnCertificate, Subsets};
 use crate::canonical::canonical_json;
 use crate::ruling::Decision;
-use crate::verdict::Fingerprint;
 
 /// Version of the format written and read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Hashes of the groups of both parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +52,8 @@ impl PartGroups {
 pub struct Profile {
     /// Version of the format.
     pub version: u32,
+    /// Version of the program that wrote it.
+    pub venire: String,
     /// The profile's name.
     pub name: String,
     /// `calibration`, or `agreement_with_a_model`.
@@ -57,8 +62,17 @@ pub struct Profile {
     pub criterion: String,
     /// Which labels are good.
     pub positive: Positive,
+    /// The ends of the scale that keys are on; `None` where the data do not say, and then no
+    /// panel can use the profile.
+    pub scale: Option<[f64; 2]>,
     /// From the judges' scores to a key.
     pub panel: PanelModel,
+    /// What holds when not every judge answers.
+    pub subsets: Subsets,
+    /// The threshold from which each judge's own false-positive rate is bounded.
+    pub judges: BTreeMap<String, OwnCertificate>,
+    /// The judges' confusion matrices, for `dawid_skene`.
+    pub confusion: Option<Confusion>,
     /// The promise, or what was missing for one.
     pub certificate: Certificate,
     /// What it holds for.
@@ -71,13 +85,6 @@ pub struct Profile {
     pub figures: Value,
 }
 
-/// How a profile fits the judges of a panel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProfileFit {
-    /// Judges whose fingerprint the profile does not know, matched by name only.
-    pub unverified: Vec<String>,
-}
-
 /// What the calibrated panel says about one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibratedRuling {
@@ -85,12 +92,23 @@ pub struct CalibratedRuling {
     pub score: Option<f64>,
     /// The key that decides.
     pub key: Option<Key>,
-    /// The decision by the certified threshold; `undecided` without one, or without quorum.
+    /// The decision by the certified threshold of the judges that answered; `undecided`
+    /// without one, or without quorum.
     pub decision: Decision,
     /// Whether the threshold is certified.
     pub certified: bool,
     /// Whether a vote is missing.
     pub degraded: bool,
+}
+
+/// What holds for a set of judges.
+pub(super) struct Standing<'a> {
+    /// Their certified key.
+    pub(super) certified: Option<Key>,
+    /// Why there is none.
+    pub(super) reason: Option<String>,
+    /// From their key to the labels' scale.
+    pub(super) map: Option<&'a Map>,
 }
 
 impl Profile {
@@ -99,11 +117,20 @@ impl Profile {
     pub fn new(name: &str, calibration: &Calibration) -> Self {
         Self {
             version: VERSION,
+            venire: env!("CARGO_PKG_VERSION").to_owned(),
             name: name.to_owned(),
             kind: calibration.kind.to_owned(),
             criterion: calibration.criterion.clone(),
             positive: calibration.positive.clone(),
+            scale: calibration.scale,
             panel: calibration.panel.model.clone(),
+            subsets: calibration.subsets.clone(),
+            judges: calibration
+                .judges
+                .iter()
+                .map(|own| (own.metrics.name.clone(), own.own_certificate.clone()))
+                .collect(),
+            confusion: calibration.confusion.clone(),
             certificate: calibration.certificate.certificate.clone(),
             binding: calibration.certificate.binding.clone(),
             split: calibration.split.clone(),
@@ -189,57 +216,66 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether the profile is for these judges, given by name and fingerprint.
-    ///
-    /// # Errors
-    /// With what changed: judges added, missing, or with another fingerprint.
-    pub fn check(&self, judges: &[(&str, &Fingerprint)]) -> Result<ProfileFit, CalibrationError> {
-        let mut fit = ProfileFit::default();
-        let mut changes = Vec::new();
-        for (name, fingerprint) in judges {
-            match self.binding.fingerprints.get(*name) {
-                None => changes.push(format!("judge `{name}` is new")),
-                Some(None) => fit.unverified.push((*name).to_owned()),
-                Some(Some(known)) if known != *fingerprint => changes.push(format!(
-                    "judge `{name}` is another: its fingerprint was {} and is {}",
-                    known.as_str(),
-                    fingerprint.as_str()
-                )),
-                Some(Some(_)) => {}
-            }
-        }
-        for name in self.binding.fingerprints.keys() {
-            if !judges.iter().any(|(judge, _)| judge == name) {
-                changes.push(format!("judge `{name}` is missing"));
-            }
-        }
-        if changes.is_empty() {
-            Ok(fit)
-        } else {
-            Err(CalibrationError::ProfileMismatch { changes })
-        }
-    }
-
-    /// What the calibrated panel says about one case: `vote` gives each judge's score in the
-    /// unit that was calibrated, `None` where it has none.
+    /// What the calibrated panel says about one recorded case: `vote` gives each judge's score
+    /// in the unit that was calibrated, `None` where it has none. A live panel is ruled by
+    /// [`InForce`](super::in_force::InForce), which also looks at what the judges are.
     #[must_use]
     pub fn rule(&self, vote: impl Fn(&str) -> Option<f64>) -> CalibratedRuling {
         let votes: Vec<Option<f64>> =
             self.panel.seats.iter().map(|seat| vote(&seat.judge)).collect();
+        let answered: Vec<&str> = self
+            .panel
+            .seats
+            .iter()
+            .zip(&votes)
+            .filter(|(_, vote)| vote.is_some())
+            .map(|(seat, _)| seat.judge.as_str())
+            .collect();
+        let degraded = answered.len() < votes.len();
         let key = self.panel.key(&votes, Missing::LeftOut);
-        let threshold = self.certificate.certified_key();
+        let Standing { certified: threshold, map, .. } = self.standing(&answered);
+        let map = map.unwrap_or(&self.panel.map);
         let decision = match (key, threshold) {
             (Some(key), Some(threshold)) if key >= threshold => Decision::Accept,
             (Some(_), Some(_)) => Decision::Reject,
             _ => Decision::Undecided,
         };
         CalibratedRuling {
-            score: key.map(|key| self.panel.map.apply(key.0)),
+            score: key.map(|key| map.apply(key.0)),
             key,
             decision,
-            certified: self.certificate.status == CertificateStatus::Certified,
-            degraded: votes.iter().any(Option::is_none),
+            certified: threshold.is_some(),
+            degraded,
         }
+    }
+
+    /// What holds for the judges that answered.
+    pub(super) fn standing(&self, answered: &[&str]) -> Standing<'_> {
+        let panel = self.certificate.certified_key();
+        if answered.len() == self.panel.seats.len() {
+            let reason = self.certificate.reason.clone();
+            return Standing { certified: panel, reason, map: Some(&self.panel.map) };
+        }
+        match self.subsets.find(answered) {
+            // What the whole panel can't promise a part of it does not.
+            Some((_, map)) if panel.is_none() => {
+                Standing { certified: None, reason: self.certificate.reason.clone(), map }
+            }
+            Some((own, map)) => Standing { certified: own.key(), reason: own.reason.clone(), map },
+            None => Standing {
+                certified: None,
+                reason: Some("the profile knows nothing of them".to_owned()),
+                map: None,
+            },
+        }
+    }
+
+    /// The hash that the profile's file carries.
+    ///
+    /// # Errors
+    /// When it can't be written as JSON.
+    pub fn hash(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_value(self).map(|value| content_hash(&value))
     }
 }
 
@@ -249,4 +285,4 @@ fn content_hash(value: &Value) -> String {
 
 #[cfg(test)]
 #[path = "profile_tests.rs"]
-mod tests;
+pub(in crate::calibration) mod tests;

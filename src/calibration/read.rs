@@ -87,6 +87,7 @@ impl Inputs<'_> {
             orders: self.orders,
             judge_scales: self.judge_scales.clone(),
             judges: self.judges.clone(),
+            unit_scores: matches!(self.judgements, Judgements::Run(..)),
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
         let mut sources = Sources::new();
@@ -136,6 +137,11 @@ fn read_file(
         {
             sources.entry(judgement.judge.clone()).or_default().add(Some(&note));
         }
+        if let Some(Value::String(model)) = judgement.metadata.get("model_returned")
+            && builder.uses(&judgement.judge)
+        {
+            builder.observe_model(&judgement.judge, model);
+        }
         builder.judgement(&judgement, reader.line())?;
     }
     Ok(())
@@ -159,15 +165,24 @@ fn read_run(
     sources: &mut Sources,
 ) -> Result<(), CalibrationError> {
     let run = store.run(run)?;
+    let wanted = builder.wanted();
+    let inverted = inverted(&run.panel);
     each_verdict(store, run.number, |case, verdict| {
+        if !wanted.is_empty() && !wanted.contains(&verdict.judge) {
+            builder.leave_out(&verdict.judge);
+            return Ok(());
+        }
         if verdict.status == Status::Ok
             && let Some(note) = verdict.notes.get(SCORE_SOURCE)
         {
             sources.entry(verdict.judge.clone()).or_default().add(Some(note));
         }
+        if let Some(model) = &verdict.model_returned {
+            builder.observe_model(&verdict.judge, model);
+        }
         builder.observe(&verdict.judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
-        let own = verdict.criteria.iter().find(|own| own.name == criterion);
-        let score = own.map_or(verdict.score, |own| own.score);
+        builder.observe_seat(&verdict.judge, inverted.contains(&verdict.judge), verdict.sample + 1);
+        let score = verdict.score_of(criterion);
         builder.measurement(Measurement {
             case,
             judge: &verdict.judge,
@@ -178,4 +193,14 @@ fn read_run(
             line: 0,
         })
     })
+}
+
+/// The judges whose votes a run's panel turned round, from its stored configuration.
+fn inverted(panel: &str) -> Vec<String> {
+    let Ok(panel) = serde_json::from_str::<Value>(panel) else { return Vec::new() };
+    let judges = panel.get("judge").and_then(Value::as_array).into_iter().flatten();
+    judges
+        .filter(|judge| judge.get("invert").and_then(Value::as_bool) == Some(true))
+        .filter_map(|judge| judge.get("name").and_then(Value::as_str).map(str::to_owned))
+        .collect()
 }

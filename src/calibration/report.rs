@@ -1,6 +1,6 @@
 //! The result of a calibration, as it is printed and kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,12 +12,14 @@ use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::judge_metrics::{JudgeMetrics, OperatingPoint, Repeats};
 use super::label_noise::LabelNoise;
 use super::labelled::Target;
+use super::loops::LoopReport;
 use super::map::FittedMap;
 use super::panel::{PanelAggregate, PanelModel};
 use super::positive::Positive;
 use super::raters::Raters;
 use super::split::SplitReport;
-use super::table::Counts;
+use super::subsets::{Confusion, OwnCertificate, Subsets};
+use super::table::{Counts, SeatFacts};
 use crate::dataset::{LabelScale, LabelSource};
 use crate::verdict::{Fingerprint, StatusCounts};
 
@@ -74,6 +76,8 @@ pub struct JudgeReport {
     pub length_effect: Option<Measured<Figure>>,
     /// Mean price of a judgement.
     pub price_usd: Option<f64>,
+    /// The threshold from which its own false-positive rate is bounded, for `accept_alone`.
+    pub own_certificate: OwnCertificate,
     /// Mean time of a judgement.
     pub latency_ms: Option<f64>,
 }
@@ -110,6 +114,12 @@ pub struct Binding {
     pub generations: u32,
     /// Fingerprint of each judge; `None` where the data do not say.
     pub fingerprints: BTreeMap<String, Option<Fingerprint>>,
+    /// The models that each judge's server said it used, where the data say so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, BTreeSet<String>>,
+    /// How each judge sat on its panel, where a run says so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seats: BTreeMap<String, SeatFacts>,
     /// Hash of everything that was joined.
     pub data_hash: String,
     /// Hash of the certify part.
@@ -172,6 +182,9 @@ pub struct Calibration {
     pub panel: PanelReport,
     /// The promise, or what is missing for one.
     pub certificate: BoundCertificate,
+    /// What the log of loops says, where loops were calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loops: Option<LoopReport>,
     /// The people.
     pub raters: Raters,
     /// What to beat.
@@ -183,6 +196,15 @@ pub struct Calibration {
     /// Version-independent hashes of the groups of both parts, which must be disjoint.
     #[serde(skip)]
     pub groups: super::profile::PartGroups,
+    /// What holds when not every judge answers.
+    #[serde(skip)]
+    pub subsets: Subsets,
+    /// The judges' confusion matrices.
+    #[serde(skip)]
+    pub confusion: Option<Confusion>,
+    /// The ends of the scale that keys are on; `None` where the data do not say.
+    #[serde(skip)]
+    pub scale: Option<[f64; 2]>,
     /// When the panel accepts; `None` where nothing could be fitted.
     #[serde(skip)]
     pub accept: Option<OperatingPoint>,

@@ -49,6 +49,17 @@ pub struct TableOptions {
     pub judge_scales: BTreeMap<String, Scale>,
     /// The judges to use; all of them where empty.
     pub judges: Vec<String>,
+    /// Whether scores without a declared scale are in [0,1] by their making: those of a run.
+    pub unit_scores: bool,
+}
+
+/// How a judge sat on the panel of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct SeatFacts {
+    /// Whether its vote was 1 minus its score.
+    pub invert: bool,
+    /// Samples that made one vote.
+    pub samples: u32,
 }
 
 /// One judge over the cases of the table.
@@ -58,8 +69,15 @@ pub struct JudgeColumn {
     pub name: String,
     /// What it was, where a run says so.
     pub fingerprint: Option<Fingerprint>,
+    /// The models that its server said it used, where the data say so.
+    pub models: BTreeSet<String>,
+    /// How it sat on its panel, where a run says so.
+    pub seat: Option<SeatFacts>,
     /// What its scores are.
     pub kind: JudgeKind,
+    /// What a verdict's score of 0 and of 1 are among these scores, a straight line between
+    /// them; `None` where the data do not say.
+    pub unit: Option<[f64; 2]>,
     /// One score a case; `None` where the measurement failed or there is none.
     pub scores: Vec<Option<f64>>,
     /// The scores as categories, for judges whose values are the labels' categories.
@@ -218,6 +236,8 @@ struct Seen {
     price: (f64, u64),
     latency: (f64, u64),
     fingerprint: Option<Fingerprint>,
+    models: BTreeSet<String>,
+    seat: Option<SeatFacts>,
 }
 
 /// More distinct scores than this are no categories.
@@ -285,12 +305,8 @@ impl TableBuilder {
         {
             return Ok(());
         }
-        let wanted = &self.options.judges;
-        if !wanted.is_empty() && !wanted.iter().any(|name| name == row.judge) {
-            self.counts.other_judges += 1;
-            if !self.other_judges.contains(row.judge) {
-                self.other_judges.insert(row.judge.to_owned());
-            }
+        if !self.uses(row.judge) {
+            self.leave_out(row.judge);
             return Ok(());
         }
         self.counts.judgements += 1;
@@ -323,6 +339,27 @@ impl TableBuilder {
         Ok(())
     }
 
+    /// The judges that were asked for; empty for all.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<String> {
+        self.options.judges.clone()
+    }
+
+    /// Whether a judge's judgements are used.
+    #[must_use]
+    pub fn uses(&self, judge: &str) -> bool {
+        let wanted = &self.options.judges;
+        wanted.is_empty() || wanted.iter().any(|name| name == judge)
+    }
+
+    /// Counts a judgement of a judge that was not asked for.
+    pub fn leave_out(&mut self, judge: &str) {
+        self.counts.other_judges += 1;
+        if !self.other_judges.contains(judge) {
+            self.other_judges.insert(judge.to_owned());
+        }
+    }
+
     /// What a run knows of a judgement beside its score.
     pub fn observe(
         &mut self,
@@ -338,6 +375,21 @@ impl TableBuilder {
             seen.price = (seen.price.0 + cost, seen.price.1 + 1);
         }
         seen.latency = (seen.latency.0 + latency_ms as f64, seen.latency.1 + 1);
+    }
+
+    /// How a judge sits on its panel; `samples` is raised to the largest one seen.
+    pub fn observe_seat(&mut self, judge: &str, invert: bool, samples: u32) {
+        let place = self.judge(judge) as usize;
+        let seat = self.seen[place].seat.get_or_insert(SeatFacts { invert, samples });
+        seat.samples = seat.samples.max(samples);
+    }
+
+    /// The model that a judge's server said it used.
+    pub fn observe_model(&mut self, judge: &str, model: &str) {
+        let place = self.judge(judge) as usize;
+        if !self.seen[place].models.contains(model) {
+            self.seen[place].models.insert(model.to_owned());
+        }
     }
 
     fn judge(&mut self, name: &str) -> u32 {
@@ -492,11 +544,14 @@ impl TableBuilder {
         let mut column = JudgeColumn {
             name: name.to_owned(),
             fingerprint: seen.fingerprint.clone(),
+            models: seen.models.clone(),
+            seat: seen.seat,
             kind: if matches!(orientation, Orientation::Number) {
                 JudgeKind::Graded
             } else {
                 JudgeKind::Binary
             },
+            unit: self.unit(name, orientation, rows),
             scores: vec![None; cases.len()],
             categories: matches!(orientation, Orientation::Category)
                 .then(|| vec![None; cases.len()]),
@@ -545,11 +600,53 @@ impl TableBuilder {
             column.orders.1 += u64::from(consistent);
         }
         let oriented = votes.iter().map(|vote| self.orient(*vote, orientation)).sum::<f64>();
-        column.scores[case] = Some(oriented / votes.len() as f64);
+        column.scores[case] = Some(self.as_seated(oriented / votes.len() as f64, column.unit));
         if let Some(categories) = &mut column.categories
             && consistent
         {
             categories[case] = Some(votes[0]);
+        }
+    }
+
+    /// A verdict's score lies in [0,1]; what a judge was calibrated on may be in another unit.
+    fn unit(&self, name: &str, orientation: Orientation, rows: &[Row]) -> Option<[f64; 2]> {
+        let within = |low: f64, high: f64| {
+            rows.iter().all(|row| row.score.is_nan() || (low..=high).contains(&row.score))
+        };
+        if matches!(orientation, Orientation::Category) {
+            let of = |value: f64| f64::from(u8::from(self.positive.holds(value)));
+            return within(0.0, 1.0).then(|| [of(0.0), of(1.0)]);
+        }
+        let labels = self.labels.scale.scale;
+        let scales = &self.options.judge_scales;
+        match (scales.get(name).or_else(|| scales.get("")), labels) {
+            (Some(own), Some(labels)) => {
+                let (low, high) = (labels.low(), labels.high());
+                if !self.options.unit_scores {
+                    return Some([low, high]);
+                }
+                // The scale was declared for scores in [0,1], of which it may be a part.
+                let at = |score: f64| {
+                    low + (score - own.low()) / (own.high() - own.low()) * (high - low)
+                };
+                Some([at(0.0), at(1.0)])
+            }
+            _ if self.options.unit_scores || within(0.0, 1.0) => Some([0.0, 1.0]),
+            (_, Some(labels)) => {
+                within(labels.low(), labels.high()).then(|| [labels.low(), labels.high()])
+            }
+            (_, None) => None,
+        }
+    }
+
+    /// A score on the labels' scale as it comes back from a verdict in [0,1]: a threshold that
+    /// is certified here must be reached there by the same score, to the last digit.
+    fn as_seated(&self, score: f64, unit: Option<[f64; 2]>) -> f64 {
+        match (self.labels.scale.scale, unit) {
+            (Some(scale), Some([low, high])) if (scale.low(), scale.high()) == (low, high) => {
+                scale.position(score).map_or(score, |position| scale.value(position))
+            }
+            _ => score,
         }
     }
 

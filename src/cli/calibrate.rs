@@ -12,10 +12,12 @@ use super::exit::Exit;
 use super::printer::Printer;
 use crate::calibration::certificate::{CertificateStatus, Mode};
 use crate::calibration::grouping::Grouping;
+use crate::calibration::loops::{Loops, Over};
 use crate::calibration::panel::PanelAggregate;
-use crate::calibration::read::{Inputs, Judgements};
+use crate::calibration::read::{Inputs, Joined, Judgements};
 use crate::calibration::split::SplitPlan;
 use crate::calibration::table::Orders;
+use crate::calibration::trajectories::TrajectoryInputs;
 use crate::calibration::{Accept, Options, Positive, Profile, calibrate};
 use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, Scales, Source};
 use crate::score::Scale;
@@ -27,13 +29,24 @@ use crate::store::Store;
 #[derive(Debug, Args)]
 pub(super) struct CalibrateArgs {
     /// Recorded judgements in long form: case, judge, criterion, score; gzip or not
-    #[arg(long, value_name = "FILE", required_unless_present = "run")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["run", "trajectories"])]
     judgements: Option<PathBuf>,
     /// Judgements of a stored run: its id, the beginning of it, or `latest`
     #[arg(long, value_name = "RUN", conflicts_with = "judgements")]
     run: Option<String>,
+    /// Recorded loops in tidy form: trajectory, generation, label, and score or one column a
+    /// judge. What is certified is then a whole loop
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["judgements", "run", "labels", "items", "criterion", "label_criterion", "order", "map"])]
+    trajectories: Option<PathBuf>,
+    /// With `--trajectories`: the most generations that the certificate is to hold for; the
+    /// last recorded one if not given
+    #[arg(long, value_name = "K", requires = "trajectories")]
+    generations: Option<u32>,
+    /// With `--trajectories`: the loops that a false accept is counted over
+    #[arg(long, value_enum, default_value_t, requires = "trajectories")]
+    over: OverArg,
     /// Labels in long form: case, rater, criterion, label; those of `--items` if not given
-    #[arg(long, value_name = "FILE", required_unless_present = "items")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["items", "trajectories"])]
     labels: Option<PathBuf>,
     /// The cases, for groups, splits and lengths
     #[arg(long, value_name = "FILE")]
@@ -44,9 +57,10 @@ pub(super) struct CalibrateArgs {
     /// The labels' criterion, where it has another name than the judgements'
     #[arg(long, value_name = "NAME")]
     label_criterion: Option<String>,
-    /// Which labels are good: `>=4`, `=yes`, or a list such as `good,excellent`
-    #[arg(long, value_name = "RULE")]
-    positive: Positive,
+    /// Which labels are good: `>=4`, `=yes`, or a list such as `good,excellent`; `=1` with
+    /// `--trajectories` if not given
+    #[arg(long, value_name = "RULE", required_unless_present = "trajectories")]
+    positive: Option<Positive>,
     /// What a graded judge's score must reach, as in `>=4`; fitted if not given
     #[arg(long, value_name = "RULE")]
     accept: Option<Accept>,
@@ -105,6 +119,9 @@ pub(super) struct CalibrateArgs {
     /// Write the profile: a name (`calibration/NAME.json`) or a file ending in `.json`
     #[arg(short, long, value_name = "NAME|FILE")]
     output: Option<PathBuf>,
+    /// The date that the profile carries; now if not given
+    #[arg(long, value_name = "DATE")]
+    date: Option<String>,
     /// Exit with 3 when no threshold is certified
     #[arg(long)]
     require_certificate: bool,
@@ -123,6 +140,16 @@ enum ModeArg {
     FalseAcceptanceShare,
     /// The expected false-positive rate only; weaker
     Expected,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum OverArg {
+    /// Those that are never good; the stricter one
+    #[default]
+    NeverComplete,
+    /// Those with a bad generation
+    AnyBad,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -162,34 +189,14 @@ pub(super) fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let open = |path: &PathBuf| Source::open(path);
-    let judgements = args.judgements.as_ref().map(open).transpose()?;
-    let labels = args.labels.as_ref().map(open).transpose()?;
-    let items = args.items.as_ref().map(open).transpose()?;
-    let store = args.run.as_ref().map(|_| Store::open(&global.store)).transpose()?;
-    let from = match (&judgements, &store, &args.run) {
-        (Some(source), _, _) => Judgements::File(source),
-        (None, Some(store), Some(run)) => Judgements::Run(store, run),
-        _ => anyhow::bail!("expected `--judgements` or `--run`"),
+    let (joined, loops) = match &args.trajectories {
+        Some(file) => {
+            let (joined, loops) = args.loops(file)?;
+            (joined, Some(loops))
+        }
+        None => (args.cases(global)?, None),
     };
-    let scales = Scales { default: args.label_scale, ..Scales::default() };
-    let map = FieldMap::parse(args.map.iter().map(String::as_str))?;
-    let inputs = Inputs {
-        judgements: from,
-        labels: labels.as_ref(),
-        items: items.as_ref(),
-        criterion: args.criterion.as_deref(),
-        label_criterion: args.label_criterion.as_deref(),
-        positive: args.positive.clone(),
-        grouping: args.grouping()?,
-        orders: args.orders(),
-        judge_scales: judge_scales(&args.judge_scale)?,
-        judges: args.judges.clone(),
-        options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
-        case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
-    };
-    let joined = inputs.join()?;
-    let options = args.options();
+    let options = Options { loops, ..args.options() };
     let calibration =
         calibrate(&joined.table, &joined.groups, &joined.items, &joined.group, &options)?;
     for warning in joined.warnings.iter().chain(&calibration.warnings) {
@@ -212,6 +219,66 @@ pub(super) fn run(
 }
 
 impl CalibrateArgs {
+    fn positive(&self) -> anyhow::Result<Positive> {
+        match &self.positive {
+            Some(positive) => Ok(positive.clone()),
+            None => Ok("=1".parse()?),
+        }
+    }
+
+    fn loops(&self, file: &Path) -> anyhow::Result<(Joined, Loops)> {
+        let source = Source::open(file)?;
+        let inputs = TrajectoryInputs {
+            source: &source,
+            positive: self.positive()?,
+            generations: self.generations,
+            over: match self.over {
+                OverArg::NeverComplete => Over::NeverComplete,
+                OverArg::AnyBad => Over::AnyBad,
+            },
+            grouping: self.grouping()?,
+            judge_scales: judge_scales(&self.judge_scale)?,
+            judges: self.judges.clone(),
+            options: LabelOptions { scales: self.scales(), ..LabelOptions::default() },
+        };
+        Ok(inputs.join()?)
+    }
+
+    fn scales(&self) -> Scales {
+        Scales { default: self.label_scale, ..Scales::default() }
+    }
+
+    fn cases(&self, global: &Global) -> anyhow::Result<Joined> {
+        let args = self;
+        let scales = self.scales();
+        let open = |path: &PathBuf| Source::open(path);
+        let judgements = args.judgements.as_ref().map(open).transpose()?;
+        let labels = args.labels.as_ref().map(open).transpose()?;
+        let items = args.items.as_ref().map(open).transpose()?;
+        let store = args.run.as_ref().map(|_| Store::open(&global.store)).transpose()?;
+        let from = match (&judgements, &store, &args.run) {
+            (Some(source), _, _) => Judgements::File(source),
+            (None, Some(store), Some(run)) => Judgements::Run(store, run),
+            _ => anyhow::bail!("expected `--judgements` or `--run`"),
+        };
+        let map = FieldMap::parse(args.map.iter().map(String::as_str))?;
+        let inputs = Inputs {
+            judgements: from,
+            labels: labels.as_ref(),
+            items: items.as_ref(),
+            criterion: args.criterion.as_deref(),
+            label_criterion: args.label_criterion.as_deref(),
+            positive: args.positive()?,
+            grouping: args.grouping()?,
+            orders: args.orders(),
+            judge_scales: judge_scales(&args.judge_scale)?,
+            judges: args.judges.clone(),
+            options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
+            case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
+        };
+        Ok(inputs.join()?)
+    }
+
     fn grouping(&self) -> anyhow::Result<Grouping> {
         Ok(match (&self.group, &self.group_regex) {
             (Some(field), _) => Grouping::Field(field.clone()),
@@ -248,7 +315,7 @@ impl CalibrateArgs {
             quorum: self.quorum,
             resamples: self.resamples,
             epsilon: self.epsilon,
-            date: jiff::Timestamp::now().to_string(),
+            date: self.date.clone().unwrap_or_else(|| jiff::Timestamp::now().to_string()),
             ..Options::default()
         }
     }

@@ -1,10 +1,12 @@
 //! A calibration in words and tables, for a person.
 
+use super::calibrate_loops;
 use super::printer::{Printer, plural, table};
 use crate::calibration::certificate::{Certificate, CertificateStatus, Mode};
 use crate::calibration::figure::{Figure, Measured};
 use crate::calibration::judge_metrics::JudgeMetrics;
 use crate::calibration::report::Calibration;
+use crate::calibration::subsets::Subsets;
 
 /// Suspect labels and subsets that are named.
 const SHOWN: usize = 5;
@@ -16,7 +18,19 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
     printer.result("");
     printer.result(&dependence(calibration));
     printer.result("");
-    printer.result(&promise(&calibration.certificate.certificate));
+    printer.result(&promise(
+        &calibration.certificate.certificate,
+        calibration.certificate.binding.generations,
+        calibration.loops.is_some(),
+    ));
+    let certified = calibration.certificate.certificate.certified_key().is_some();
+    if let Some(subsets) = subsets(&calibration.subsets).filter(|_| certified) {
+        printer.result(&subsets);
+    }
+    if let Some(loops) = &calibration.loops {
+        printer.result("");
+        printer.result(&calibrate_loops::text(loops));
+    }
     let noise = &calibration.label_noise;
     if noise.suspects_total > 0 {
         let first: Vec<String> = noise
@@ -180,8 +194,26 @@ fn dependence(calibration: &Calibration) -> String {
     text
 }
 
-fn promise(certificate: &Certificate) -> String {
+/// For how many smaller panels there is a threshold.
+fn subsets(subsets: &Subsets) -> Option<String> {
+    let sets = subsets.sets.iter().map(|set| &set.certificate);
+    let sizes = subsets.sizes.iter().map(|size| &size.certificate);
+    let certified = sets.chain(sizes).filter(|own| own.key().is_some()).count();
+    let (all, what) = match (subsets.sets.len(), subsets.sizes.len()) {
+        (0, 0) => return None,
+        (0, n) => (n, "sizes of a smaller panel"),
+        (n, _) => (n, "smaller panels that reach the quorum"),
+    };
+    let rest = if certified < all { "; the others leave a case undecided" } else { "" };
+    Some(format!(
+        "When judges fail to answer: {certified} of {all} {what} have a threshold of their own{rest}."
+    ))
+}
+
+fn promise(certificate: &Certificate, generations: u32, loops: bool) -> String {
+    let bad_loops = format!("of loops that stay bad for {generations} generations it accepts");
     let what = match certificate.mode {
+        Mode::FalsePositiveRate | Mode::Expected if loops => bad_loops.as_str(),
         Mode::FalsePositiveRate | Mode::Expected => "of truly bad answers it accepts",
         Mode::FalseAcceptanceShare => "of the accepted answers bad are",
     };
@@ -195,10 +227,11 @@ fn promise(certificate: &Certificate) -> String {
         format!("with {} confidence", percent(1.0 - certificate.delta))
     };
     let mut text = format!(
-        "Certified: {what} at most {}, {strength} ({} of {} bad cases accepted, {} allowed).",
+        "Certified: {what} at most {}, {strength} ({} of {} bad {} accepted, {} allowed).",
         percent(certificate.alpha),
         certificate.false_accepts.unwrap_or_default(),
         certificate.n_bad,
+        if loops { "loops" } else { "cases" },
         certificate.k.unwrap_or_default(),
     );
     if certificate.mode == Mode::FalseAcceptanceShare {
@@ -211,7 +244,8 @@ fn promise(certificate: &Certificate) -> String {
     }
     if let Some(rate) = certificate.true_positive_rate.value() {
         text.push_str(&format!(
-            "\nOf truly good answers it accepts {} ({} to {}).",
+            "\nOf {} it accepts {} ({} to {}).",
+            if loops { "loops that become good" } else { "truly good answers" },
             percent(rate.estimate),
             percent(rate.lower),
             percent(rate.upper)

@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::panel::{Keys, PanelArgs, Seated, warn};
 use super::printer::{Printer, plural, table};
 use super::run::DataArgs;
+use crate::calibration::InForce;
 use crate::provider::{CallContext, Client};
 
 /// Check a panel file, and a data set with it
@@ -40,6 +41,7 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
             let mut marks = Vec::new();
             for (mark, is) in [
                 ("required", seat.required),
+                ("accepts alone", seat.accept_alone),
                 ("report only", seat.report_only),
                 ("inverted", seat.invert),
             ] {
@@ -65,9 +67,25 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
         panel.name,
         plural(panel.seats.len() as u64, "judge", "judges"),
         spec.aggregate.name(),
-        spec.threshold,
+        panel.profile().map_or(spec.threshold, InForce::threshold),
         spec.quorum()
     ));
+    if let Some(own) = panel.profile() {
+        let (profile, bound) = (own.profile(), own.bound());
+        let certificate = &profile.certificate;
+        let worth = match certificate.certified_key() {
+            Some(_) => format!(
+                "certified: {} at most {} with confidence {} (n = {} bad cases), for at most {}",
+                bound.mode,
+                bound.alpha,
+                1.0 - bound.delta,
+                certificate.n_bad,
+                plural(u64::from(profile.binding.generations), "generation", "generations")
+            ),
+            None => "no certificate".to_owned(),
+        };
+        printer.result(&format!("profile `{}` ({}): {worth}", profile.name, &own.hash()[..12]));
+    }
     warn(&panel, printer);
     let mut exit = Exit::Done;
     if let Some(data) = &args.data {

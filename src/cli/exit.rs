@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
+use crate::calibration::CalibrationError;
 use crate::control::driver::LoopError;
+use crate::control::setup::SetupError;
+use crate::panel::PanelError;
 use crate::run::RunError;
 use crate::store::StoreError;
 
@@ -15,7 +18,7 @@ pub(super) enum Exit {
     NotAccepted,
     /// Usage, configuration or input error; nothing was judged.
     Usage,
-    /// No quorum, too many unscored, no cases, outage, budget.
+    /// No quorum, too many unscored, no cases, outage, budget, a profile for another panel.
     Inconclusive,
     /// A person has to answer first.
     Waiting,
@@ -55,13 +58,15 @@ pub(super) struct Unwritten {
     pub(super) run: String,
 }
 
-/// The exit code of an error: 2, unless judging had begun or the machine is at fault.
+/// The exit code of an error: 2, unless judging had begun, the machine is at
+/// fault, or a profile was refused.
 pub(super) fn of_error(error: &anyhow::Error) -> Exit {
     let begun = error.chain().any(|cause| {
         cause.is::<RunError>()
             || cause.downcast_ref::<std::io::Error>().is_some_and(is_no_room)
             || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
             || cause.downcast_ref::<StoreError>().is_some_and(|error| !error.is_wrong_path())
+            || refuses_profile(cause)
     });
     if begun || error.is::<Unwritten>() { Exit::Inconclusive } else { Exit::Usage }
 }
@@ -70,6 +75,19 @@ pub(super) fn of_error(error: &anyhow::Error) -> Exit {
 fn is_no_room(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Whether a cause is a refused profile. The errors of panels and loops stand for it in the
+/// chain, since they pass its words on.
+fn refuses_profile(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let refused = match (cause.downcast_ref::<PanelError>(), cause.downcast_ref::<SetupError>()) {
+        (Some(PanelError::Profile(error)), _)
+        | (_, Some(SetupError::Profile(error) | SetupError::Panel(PanelError::Profile(error)))) => {
+            Some(error)
+        }
+        _ => cause.downcast_ref::<CalibrationError>(),
+    };
+    refused.is_some_and(CalibrationError::refuses_profile)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
 use super::printer::{Printer, plural};
-use super::summary::{number, reason};
+use super::summary::{number, profile, reason};
 use crate::ruling::{Decision, Ruling};
 
 /// Judge one answer for a script: feedback on stdout, the decision in the exit code
@@ -48,8 +48,12 @@ fn text(ruling: &Ruling) -> String {
         plural(u64::from(ruling.votes_declared), "vote", "votes"),
         reason(ruling)
     )];
+    if ruling.degraded {
+        lines.push("degraded: a vote is missing".into());
+    }
+    lines.extend(profile(ruling));
     if ruling.decision == Decision::Accept {
-        return lines.remove(0);
+        return lines.join("\n");
     }
     let failed: Vec<_> = ruling.criteria.iter().filter(|c| c.passed == Some(false)).collect();
     if !failed.is_empty() {

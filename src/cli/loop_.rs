@@ -12,6 +12,7 @@ use super::answer::text_or_file;
 use super::exit::Exit;
 use super::loop_report;
 use super::loop_tasks;
+use super::panel::ProfileArgs;
 use super::printer::Printer;
 use super::run::new_id;
 use super::stop::Stop;
@@ -33,6 +34,8 @@ pub(super) struct LoopArgs {
     /// What the agent is asked, instead of the file's own: text, or `@FILE`
     #[arg(long, value_name = "TEXT|@FILE")]
     task: Option<String>,
+    #[command(flatten)]
+    profile: ProfileArgs,
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
@@ -68,7 +71,11 @@ pub(super) async fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let spec = LoopSpec::read(&args.config)?;
+    let mut spec = LoopSpec::read(&args.config)?;
+    if let Some(panel) = &mut spec.panel {
+        args.profile.put(args.profile.absolute()?, panel);
+        args.profile.check(panel.profile.is_some())?;
+    }
     let task = args.task.as_deref().map(text_or_file).transpose()?;
     let base = folder(&args.config);
     if let Some(tasks) = &args.tasks {

@@ -75,6 +75,22 @@ pub(super) fn text(report: &Report) -> String {
         let also: Vec<&str> = report.also_fired.iter().map(|reason| reason.name()).collect();
         lines.push(format!("also: {}", also.join(", ")));
     }
+    if let Some(own) = &report.profile {
+        let why = match (&own.bound, own.reasons.is_empty()) {
+            (Some(bound), _) => format!(
+                ", {} at most {} with confidence {} over at most {}",
+                bound.mode,
+                bound.alpha,
+                1.0 - bound.delta,
+                plural(u64::from(own.generations), "generation", "generations")
+            ),
+            (None, true) => String::new(),
+            (None, false) => format!(": {}", own.reasons.join("; ")),
+        };
+        let degraded = if own.degraded { ", degraded" } else { "" };
+        let hash = &own.hash[..own.hash.len().min(12)];
+        lines.push(format!("profile {} ({hash}): {}{degraded}{why}", own.name, own.status));
+    }
     lines.push(format!(
         "{}, {}, {:.1} s{}",
         plural(u64::from(report.generations), "generation", "generations"),

@@ -17,7 +17,7 @@ use super::replay;
 use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Watcher};
 use crate::control::replay::{Metrics, metrics, read};
-use crate::control::result::Report;
+use crate::control::result::{ProfileOutcome, Report};
 use crate::control::{Answer, Class, LoopSpec, Reason, Setup};
 use crate::provider::Client;
 
@@ -46,6 +46,7 @@ struct Ended {
     reason: Reason,
     generations: u32,
     score: Option<f64>,
+    profile: Option<ProfileOutcome>,
 }
 
 #[derive(Debug, Serialize)]
@@ -160,6 +161,7 @@ impl Many<'_> {
             reason: report.reason,
             generations: report.generations,
             score: report.best.and_then(|best| best.score).map(|score| score.get()),
+            profile: report.profile,
         });
         printer.json(&Summary { metrics, runs: runs.collect() })?;
         Ok(exit)

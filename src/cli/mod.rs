@@ -5,6 +5,7 @@
 mod answer;
 mod cache;
 mod calibrate;
+mod calibrate_loops;
 mod calibrate_report;
 mod check;
 mod completions;
@@ -56,8 +57,8 @@ Exit codes:
   0    done, accepted, within limits
   1    judged, and not accepted or over a limit
   2    usage, configuration or input error; nothing was judged
-  3    inconclusive: no quorum, too many unscored, no cases, outage, budget,
-       or a result that could not be written
+  3    inconclusive: no quorum, too many unscored, no cases, outage, budget, profile
+       mismatch, or a result that could not be written
   4    waiting for a person
   130  interrupted
   141  whoever read standard output went away";

@@ -9,10 +9,10 @@ use clap::Args;
 use super::exit::Exit;
 use super::printer::{Printer, table};
 use crate::control::replay::{Metric, Metrics, Replayed, metrics, read, replay};
-use crate::control::setup::is_deterministic;
+use crate::control::setup::{decide_by_profile, is_deterministic};
 use crate::control::{LoopSpec, Policy};
 use crate::judge::BuildContext;
-use crate::panel::Panel;
+use crate::panel::{Panel, Rules};
 use crate::provider::Client;
 
 /// Play recorded loops under another policy, without asking any model
@@ -36,15 +36,6 @@ pub(super) struct ReplayArgs {
 
 pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> {
     let spec = LoopSpec::read(&args.policy)?;
-    let rules = match &spec.panel {
-        None => None,
-        Some(panel) => {
-            let context = BuildContext::new(spec.panel_base.clone(), Client::default());
-            // The rules need the seats alone; a judge that can't be built here gives no
-            // verdict here either.
-            Panel::seat(panel, &context).ok().map(|panel| panel.rules)
-        }
-    };
     // Without a panel nothing is known of its noise but what the file says.
     let deterministic = match &spec.panel {
         Some(panel) => is_deterministic(panel),
@@ -53,6 +44,7 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
     let mut policy =
         Policy::new(&spec.exit, &spec.budget, &spec.strategy, spec.threshold, deterministic)
             .with_context(|| format!("failed to read the policy `{}`", args.policy.display()))?;
+    let rules = rules(&spec, &mut policy)?;
     if spec.panel.is_none() {
         policy.confirm = spec.exit.confirm.unwrap_or(0);
     }
@@ -78,6 +70,21 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
     }
     printer.result(&text(&metrics)?);
     Ok(Exit::Done)
+}
+
+/// The rules of the policy's panel, where it can be seated.
+fn rules(spec: &LoopSpec, policy: &mut Policy) -> anyhow::Result<Option<Rules>> {
+    let Some(panel) = &spec.panel else { return Ok(None) };
+    let mut panel = panel.clone();
+    let context = BuildContext::new(spec.panel_base.clone(), Client::default());
+    if panel.profile.is_some() {
+        // Without its profile the panel would decide otherwise, and nobody would see it.
+        decide_by_profile(spec, &mut panel, policy)?;
+        return Ok(Some(Panel::seat(&panel, &context)?.rules));
+    }
+    // The rules need the seats alone; a judge that can't be built here gives no verdict here
+    // either.
+    Ok(Panel::seat(&panel, &context).ok().map(|panel| panel.rules))
 }
 
 /// Metrics as a table.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::exit::{Exit, Unwritten};
 use super::export::{self, RowArgs};
-use super::panel::{Keys, PanelArgs, Seated, unit, warn};
+use super::panel::{Keys, PanelArgs, ProfileArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
@@ -55,7 +55,7 @@ pub(super) struct RunArgs {
         value_name = "RUN",
         num_args = 0..=1,
         default_missing_value = "latest",
-        conflicts_with_all = ["config", "threshold", "seed", "repeat", "map", "on_bad_row", "split", "limit", "no_cache"]
+        conflicts_with_all = ["config", "threshold", "profile", "allow_mismatch", "seed", "repeat", "map", "on_bad_row", "split", "limit", "no_cache"]
     )]
     resume: Option<String>,
     /// With `--resume`: ask again for verdicts that failed
@@ -170,6 +170,13 @@ pub(super) struct Started {
     seed: Option<u64>,
     repeat: u32,
     no_cache: bool,
+    #[serde(default)]
+    profile: Option<PathBuf>,
+    #[serde(default)]
+    allow_mismatch: bool,
+    /// The hash of the profile in force, from the flag or the panel's own key.
+    #[serde(default)]
+    profile_hash: Option<String>,
 }
 
 impl RunArgs {
@@ -186,6 +193,9 @@ impl RunArgs {
             seed: self.panel.seed,
             repeat: self.panel.repeat,
             no_cache: self.no_cache,
+            profile: self.panel.profile.profile.as_deref().map(absolute).transpose()?,
+            allow_mismatch: self.panel.profile.allow_mismatch,
+            profile_hash: None,
         })
     }
 }
@@ -202,6 +212,10 @@ impl Started {
             threshold: self.threshold,
             seed: self.seed,
             repeat: self.repeat,
+            profile: ProfileArgs {
+                profile: self.profile.clone(),
+                allow_mismatch: self.allow_mismatch,
+            },
         }
     }
 }
@@ -215,7 +229,7 @@ pub(super) async fn run(
         None => None,
         Some(id) => Some(Store::open(&global.store)?.run(id)?),
     };
-    let started = match &earlier {
+    let mut started = match &earlier {
         None => args.started()?,
         Some(run) => {
             let mut started: Started = serde_json::from_str(&run.options)
@@ -230,6 +244,11 @@ pub(super) async fn run(
     let client = if args.dry_run { keys.client() } else { Client::default() };
     let Seated { spec, panel } = started.panel().seat(client)?;
     keys.warn(printer);
+    let profile_hash = panel.profile().map(|own| own.hash().to_owned());
+    if let Some(run) = &earlier {
+        same_profile(run, started.profile_hash.as_deref(), profile_hash.as_deref())?;
+    }
+    started.profile_hash = profile_hash;
     let (read, scan) = started.reading.scan(&started.data, &panel, printer)?;
     if scan.count == 0 {
         printer.warn(&format!("`{}` has no cases: nothing was judged", scan.path));
@@ -295,6 +314,7 @@ pub(super) async fn run(
         ledger: ledger.clone(),
     };
     let mut warnings = panel.warnings();
+    let in_force = panel.rules.profile.clone();
     let mut progress = Progress::new(scan.count, *printer);
     let place = run::Place { store: &store, run: &record, writer: &writer, replies };
     let report =
@@ -324,6 +344,7 @@ pub(super) async fn run(
         report: &report,
         totals: ledger.totals(),
         spec: &spec,
+        profile: in_force,
         warnings,
     };
     // The writer's thread ends with its last handle, and its connection with it: the store is
@@ -434,6 +455,22 @@ fn unpriced(panel: &Panel, read: &Read) -> anyhow::Result<String> {
         .map(|seat| format!("`{}`", seat.name))
         .collect();
     Ok(names.join(", "))
+}
+
+/// Rulings under two profiles can't stand in one run.
+fn same_profile(run: &RunRecord, was: Option<&str>, is: Option<&str>) -> anyhow::Result<()> {
+    let name = |hash: Option<&str>| match hash {
+        Some(hash) => format!("profile {}", &hash[..hash.len().min(12)]),
+        None => "no profile".to_owned(),
+    };
+    anyhow::ensure!(
+        was == is,
+        "run `{}` can't go on: it was begun under {}, and now there is {}; put the old one back, or start a new run (replies that are kept are not paid for again)",
+        run.id,
+        name(was),
+        name(is)
+    );
+    Ok(())
 }
 
 /// The record of a run that is gone on with, if panel and data are still what they were.

@@ -1,14 +1,17 @@
 //! What a person or a script is shown of a run.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::printer::{Printer, plain, plural, table};
 use super::summary::{cure, number, vote};
+use crate::calibration::InForce;
 use crate::dataset::Scan;
 use crate::judge::Plan;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::LedgerTotals;
-use crate::report::words::{rule, shortened};
+use crate::report::words::shortened;
 use crate::ruling::Ruling;
 use crate::run::rows::each_ruling;
 use crate::run::{JudgeTally, Report, Tally};
@@ -34,6 +37,7 @@ pub(super) struct Outcome<'a> {
     pub(super) report: &'a Report,
     pub(super) totals: LedgerTotals,
     pub(super) spec: &'a PanelSpec,
+    pub(super) profile: Option<Arc<InForce>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -57,7 +61,8 @@ impl Outcome<'_> {
             "undecided": tally.undecided,
             "accepted_share": tally.accepted_share(),
             "degraded": tally.degraded,
-            "threshold": self.spec.threshold,
+            "threshold": self.threshold(),
+            "profile": self.profile.as_ref().map(|own| profile(own, tally)),
             "calls": self.totals.calls_sent,
             "cached": self.totals.cached_hits,
             "cost_usd": self.totals.spent_usd(),
@@ -91,7 +96,10 @@ impl Outcome<'_> {
             plural(tally.cases, "case", "cases"),
             share(tally)
         ));
-        printer.result(&format!("by {}", rule(self.spec)));
+        printer.result(&format!("by {}", self.rule()));
+        if let Some(worth) = self.worth() {
+            printer.result(&worth);
+        }
         let statuses: Vec<String> =
             tally.statuses.present().map(|(status, n)| format!("{status} {n}")).collect();
         printer.result(&format!(
@@ -155,12 +163,63 @@ impl Outcome<'_> {
                 let mut row = vec![shortened(&ruling.case, 28)];
                 row.extend(ruling.votes.iter().map(vote));
                 row.push(number(ruling.score));
-                let degraded = if ruling.degraded { " (degraded)" } else { "" };
-                row.push(format!("{}{degraded}", ruling.decision.name()));
+                row.push(format!("{}{}", ruling.decision.name(), marks(ruling)));
                 row
             })
             .collect();
         table(&header, rows, &numbers)
+    }
+
+    /// The score that must be reached: under a certificate the full panel's.
+    fn threshold(&self) -> f64 {
+        self.profile.as_ref().map_or(self.spec.threshold, |own| own.threshold())
+    }
+
+    fn rule(&self) -> String {
+        let profile = match &self.profile {
+            Some(own) => format!(", mapped by profile {}", own.profile().name),
+            None => String::new(),
+        };
+        format!(
+            "the {} of {}{profile}, threshold {:.2}, quorum {}",
+            self.spec.aggregate.name().replace('_', " "),
+            plural(u64::from(self.spec.counted()), "vote", "votes"),
+            self.threshold(),
+            self.spec.quorum()
+        )
+    }
+
+    /// What the rulings are worth under the profile.
+    fn worth(&self) -> Option<String> {
+        let own = self.profile.as_ref()?;
+        let tally = &self.report.tally;
+        let certified = tally.cases - tally.uncertified;
+        let mut text = format!(
+            "profile {} ({}): {} certified",
+            own.profile().name,
+            &own.hash()[..12],
+            plural(certified, "ruling", "rulings"),
+        );
+        if certified > 0 {
+            let bound = own.bound();
+            text.push_str(&format!(
+                ", {} at most {} with confidence {} (from {} bad cases)",
+                bound.mode,
+                bound.alpha,
+                1.0 - bound.delta,
+                own.profile().certificate.n_bad
+            ));
+        }
+        for (n, what) in [
+            (tally.uncalibrated, "uncalibrated"),
+            (tally.uncertified - tally.uncalibrated, "uncertified"),
+            (tally.degraded, "degraded"),
+        ] {
+            if n > 0 {
+                text.push_str(&format!("; {n} {what}"));
+            }
+        }
+        Some(text)
     }
 
     fn next(&self, widest: &[(f64, String)]) -> Vec<String> {
@@ -201,13 +260,36 @@ impl Outcome<'_> {
     }
 }
 
+/// `degraded`, `uncalibrated` or `uncertified`, in brackets.
+fn marks(ruling: &Ruling) -> String {
+    let mut marks = Vec::new();
+    if ruling.degraded {
+        marks.push("degraded");
+    }
+    if let Some(profile) = &ruling.profile
+        && profile.uncertified
+    {
+        marks.push(profile.status());
+    }
+    if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) }
+}
+
+/// The profile of a run, as it is printed.
+fn profile(own: &InForce, tally: &Tally) -> Value {
+    json!({
+        "name": own.profile().name, "hash": own.hash(), "uncalibrated": tally.uncalibrated,
+        "uncertified": tally.uncertified, "bound": own.bound(),
+        "generations": own.profile().binding.generations,
+    })
+}
+
 /// The summary of a data set without cases.
 pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
     json!({
         "run": null, "panel": spec.name, "data": scan.path, "finished": true, "cases": 0,
         "judges": panel.seats.len(), "statuses": {}, "verdicts": 0, "unscored": 0,
         "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "accepted_share": null, "degraded": 0,
-        "threshold": spec.threshold, "calls": 0, "cached": 0, "cost_usd": 0.0,
+        "threshold": spec.threshold, "profile": null, "calls": 0, "cached": 0, "cost_usd": 0.0,
         "run_calls": 0, "run_cost_usd": 0.0,
         "elapsed_seconds": 0.0, "by_judge": [], "warnings": [],
     })

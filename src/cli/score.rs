@@ -6,7 +6,7 @@ use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
 use super::printer::{Printer, plural, table};
-use super::summary::{number, reason, vote};
+use super::summary::{number, profile, reason, vote};
 use crate::ruling::Ruling;
 
 /// Judge one answer: each judge's vote, and their median
@@ -44,10 +44,20 @@ fn text(ruling: &Ruling) -> String {
             let said = verdict.and_then(|verdict| {
                 verdict.detail.clone().or_else(|| verdict.feedback.first().cloned())
             });
-            vec![v.judge.clone(), vote(v), said.unwrap_or_default().replace('\n', " ")]
+            let said = said.unwrap_or_default().replace('\n', " ");
+            let mut row = vec![v.judge.clone(), vote(v)];
+            if ruling.profile.is_some() {
+                row.push(v.mapped.map_or_else(|| "-".to_owned(), |m| format!("{m:.2}")));
+            }
+            row.push(said);
+            row
         })
         .collect();
-    let mut text = table(&["judge", "vote", "said"], rows, &[1]);
+    let mut text = if ruling.profile.is_some() {
+        table(&["judge", "vote", "mapped", "said"], rows, &[1, 2])
+    } else {
+        table(&["judge", "vote", "said"], rows, &[1])
+    };
     let measured = ruling.criteria.iter().filter(|criterion| criterion.score.is_some());
     let criteria: Vec<Vec<String>> = measured
         .map(|criterion| {
@@ -75,5 +85,21 @@ fn text(ruling: &Ruling) -> String {
         plural(u64::from(ruling.votes_declared), "vote", "votes"),
         ruling.spread.map(|spread| format!(", spread {spread:.2}")).unwrap_or_default(),
     ));
+    if let Some(own) = &ruling.profile {
+        text.push_str(&format!(
+            "; raw score {}, tiebreak {}",
+            number(ruling.raw_score),
+            number(ruling.tiebreak)
+        ));
+        if let Some(label) = own.expected_label {
+            text.push_str(&format!(", expected label {label:.2}"));
+        }
+    }
+    if ruling.degraded {
+        text.push_str("; degraded: a vote is missing");
+    }
+    if let Some(profile) = profile(ruling) {
+        text.push_str(&format!("\n{profile}"));
+    }
     text
 }

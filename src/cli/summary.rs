@@ -1,6 +1,6 @@
 //! Numbers and reasons in words, for all verbs alike.
 
-pub(super) use crate::report::words::{number, reason, vote};
+pub(super) use crate::report::words::{number, profile, reason, vote};
 use crate::verdict::Status;
 
 /// What a status means and what helps, for statuses that are no score.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::judgement::CriterionMark;
-use crate::ruling::Decision;
+use crate::ruling::{Decision, ProfileMark};
 use crate::score::Score;
 use crate::text::Shingles;
 
@@ -104,6 +104,12 @@ pub struct Record {
     /// Whether that was more than cooling allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over_limit: bool,
+    /// Whether fewer judges voted on it than have a seat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub degraded: bool,
+    /// What its ruling is worth under the profile in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Box<ProfileMark>>,
 }
 
 impl Record {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::Budget;
-use crate::ruling::{Decision, Reason, Ruling};
+use crate::ruling::{Decision, ProfileMark, Reason, Ruling};
 use crate::score::Score;
 use crate::verdict::Status;
 
@@ -48,6 +48,10 @@ pub struct Judgement {
     pub commands: BTreeMap<String, bool>,
     /// A budget that a judge's call did not fit into.
     pub refused: Option<Budget>,
+    /// Whether fewer judges voted than have a seat.
+    pub degraded: bool,
+    /// What the ruling is worth under the profile in force.
+    pub profile: Option<Box<ProfileMark>>,
 }
 
 impl Judgement {
@@ -64,6 +68,8 @@ impl Judgement {
             criteria: Vec::new(),
             commands: BTreeMap::new(),
             refused: None,
+            degraded: false,
+            profile: None,
         }
     }
 
@@ -81,12 +87,15 @@ impl Judgement {
     /// What a ruling says.
     #[must_use]
     pub fn of(ruling: &Ruling) -> Self {
-        let quorum = ruling.reason != Reason::NoQuorum;
+        // Without a decision by the profile there is no judgement either.
+        let quorum = !matches!(ruling.reason, Reason::NoQuorum | Reason::NoCalibration { .. });
+        // Vetoes look at raw votes, and so at the panel's own threshold.
+        let threshold = ruling.profile.as_ref().map_or(ruling.threshold, |own| own.raw_threshold);
         let vetoing = ruling
             .votes
             .iter()
-            .filter(|vote| vote.required && vote.counted)
-            .filter(|vote| vote.score.is_none_or(|score| score.get() < ruling.threshold))
+            .filter(|vote| vote.required)
+            .filter(|vote| vote.score.is_none_or(|score| score.get() < threshold))
             .count();
         let failing =
             ruling.criteria.iter().filter(|c| c.required && c.passed == Some(false)).count();
@@ -109,6 +118,8 @@ impl Judgement {
                 .collect(),
             commands: BTreeMap::new(),
             refused: None,
+            degraded: ruling.degraded,
+            profile: ruling.profile.clone().map(Box::new),
         }
     }
 

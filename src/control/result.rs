@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::history::{Record, RecordStatus};
 use super::judgement::CriterionMark;
 use super::outcome::{Class, Confirmation, Reason};
-use crate::ruling::Decision;
+use crate::calibration::InForce;
+use crate::ruling::{Bound, Decision, ProfileMark};
 use crate::score::Score;
 use crate::verdict::Usage;
 
@@ -68,6 +69,52 @@ pub struct RoleUsage {
     pub cost_usd: f64,
 }
 
+/// The profile of a loop, and what its outcome is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ProfileOutcome {
+    /// The profile's name.
+    pub name: String,
+    /// Its hash.
+    pub hash: String,
+    /// `certified`, `uncertified` or `uncalibrated`.
+    pub status: &'static str,
+    /// Whether fewer judges voted on the output than have a seat.
+    pub degraded: bool,
+    /// Why it is not certified.
+    pub reasons: Vec<String>,
+    /// Generations that the certificate holds for.
+    pub generations: u32,
+    /// What is bounded, and by how much; `None` when not certified.
+    pub bound: Option<Bound>,
+}
+
+impl ProfileOutcome {
+    /// What a loop's end is worth, from the ruling on the output that it ended with.
+    pub(super) fn of(own: &InForce, record: Option<&Record>, reason: Reason) -> Self {
+        let mark = record.and_then(|record| record.profile.as_deref());
+        let mut reasons = mark.map(|mark| mark.reasons.clone()).unwrap_or_default();
+        let mut status = mark.map_or("uncertified", ProfileMark::status);
+        if mark.is_none() {
+            reasons.push("no output was judged".to_owned());
+        }
+        // Every other way to accept passes the panel's threshold by.
+        let by_panel = matches!(reason, Reason::QualityReached | Reason::PlateauAtTarget);
+        if reason.class() == Class::Accepted && !by_panel && status == "certified" {
+            status = "uncertified";
+            reasons.push(format!("accepted by `{reason}`, which no certificate bounds"));
+        }
+        Self {
+            name: own.profile().name.clone(),
+            hash: own.hash().to_owned(),
+            status,
+            degraded: record.is_some_and(|record| record.degraded),
+            reasons,
+            generations: own.profile().binding.generations,
+            bound: (status == "certified").then(|| own.bound()),
+        }
+    }
+}
+
 /// What a loop came to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
@@ -101,8 +148,8 @@ pub struct Report {
     pub elapsed_seconds: f64,
     /// What became of the last confirmation.
     pub confirmation: Confirmation,
-    /// The calibration in force; none in this version.
-    pub profile: Option<String>,
+    /// The profile in force, and what the outcome is worth under it.
+    pub profile: Option<ProfileOutcome>,
     /// A hash of configuration, task, agent and panel.
     pub config_hash: String,
     /// How often the run was gone on with.

@@ -9,6 +9,7 @@ use super::agent::Agent;
 use super::feedback::{Feedback, FeedbackError};
 use super::policy::{Condition, Node, Policy};
 use super::spec::LoopSpec;
+use crate::calibration::CalibrationError;
 use crate::case::Case;
 use crate::config::Problem;
 use crate::judge::process::{Sandbox, SandboxSpec, find_program};
@@ -34,6 +35,9 @@ pub enum SetupError {
     /// The feedback can't be built.
     #[error(transparent)]
     Feedback(#[from] FeedbackError),
+    /// The profile does not hold for this loop.
+    #[error(transparent)]
+    Profile(#[from] CalibrationError),
 }
 
 /// A command of the policy.
@@ -93,7 +97,7 @@ impl Setup {
         if let super::agent::AgentSpec::Workspace(workspace) = agent_spec {
             run_checks_in(&mut panel_spec, &context.resolve(&workspace.directory));
         }
-        let policy = Policy::new(
+        let mut policy = Policy::new(
             &spec.exit,
             &spec.budget,
             &spec.strategy,
@@ -101,11 +105,14 @@ impl Setup {
             is_deterministic(&panel_spec),
         )?;
         // One threshold in the policy is the panel's too, so that vetoes and rulings agree.
-        if let Some(threshold) = only_threshold(&policy.exit) {
+        if panel_spec.profile.is_some() {
+            decide_by_profile(spec, &mut panel_spec, &mut policy)?;
+        } else if let Some(threshold) = only_threshold(&policy.exit) {
             panel_spec.threshold = threshold;
         }
         let panel_context = BuildContext::new(spec.panel_base.clone(), client.clone());
-        let panel = Panel::seat(&panel_spec, &panel_context)?;
+        let mut panel = Panel::seat(&panel_spec, &panel_context)?;
+        panel.allow_generations(policy.limits.max_generations)?;
         let mut warnings = policy.warnings();
         warnings.extend(panel.warnings());
         warnings.extend(judges_itself(agent_spec, agent.as_ref(), &panel)?);
@@ -171,19 +178,48 @@ pub fn is_deterministic(panel: &PanelSpec) -> bool {
     })
 }
 
-fn only_threshold(exit: &Node) -> Option<f64> {
-    let mut thresholds: Vec<f64> = exit
-        .leaves()
-        .into_iter()
-        .filter_map(|leaf| match leaf {
-            Condition::QualityThreshold { threshold } => *threshold,
-            _ => None,
-        })
-        .collect();
+fn thresholds(exit: &Node) -> Vec<f64> {
+    let leaves = exit.leaves().into_iter().filter_map(|leaf| match leaf {
+        Condition::QualityThreshold { threshold } => *threshold,
+        _ => None,
+    });
+    let mut thresholds: Vec<f64> = leaves.collect();
     thresholds.dedup();
-    match thresholds.as_slice() {
+    thresholds
+}
+
+fn only_threshold(exit: &Node) -> Option<f64> {
+    match thresholds(exit).as_slice() {
         [threshold] => Some(*threshold),
         _ => None,
+    }
+}
+
+/// Under a profile the panel decides, by a key and not by a plain score. A threshold that the
+/// file's conditions ask for is one for the calibrated score.
+///
+/// # Errors
+/// When they ask for several.
+pub fn decide_by_profile(
+    spec: &LoopSpec,
+    panel: &mut PanelSpec,
+    policy: &mut Policy,
+) -> Result<(), Problem> {
+    let own = own_threshold(&spec.exit.node())?;
+    panel.profile_options.threshold = panel.profile_options.threshold.or(own);
+    policy.leave_threshold_to_panel();
+    Ok(())
+}
+
+/// The threshold that a file's conditions ask for; under a profile there can be one only.
+fn own_threshold(exit: &Node) -> Result<Option<f64>, Problem> {
+    match thresholds(exit).as_slice() {
+        [] => Ok(None),
+        [threshold] => Ok(Some(*threshold)),
+        _ => Err(Problem::new(
+            "exit",
+            "several thresholds: under a profile one threshold decides; leave them out to use the certified one",
+        )),
     }
 }
 

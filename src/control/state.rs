@@ -281,6 +281,8 @@ impl State {
             spread: decisive.and_then(|round| round.spread),
             change: output.change,
             over_limit,
+            degraded: decisive.is_some_and(|round| round.degraded),
+            profile: decisive.and_then(|round| round.profile.clone()),
         };
         self.add(record, output);
     }

@@ -4,9 +4,12 @@
 //! from stored verdicts, under other rules, and in any order of answers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::feedback;
 use super::vote::{self, Settings};
+use crate::calibration::InForce;
+use crate::calibration::in_force::Weighed;
 use crate::ruling::{CriterionRuling, Decision, Reason, Ruling, Vote};
 use crate::score::Score;
 use crate::verdict::{Status, Verdict};
@@ -45,15 +48,20 @@ pub struct Rules {
     pub threshold: f64,
     /// The least number of counted votes for a decision.
     pub quorum: u32,
+    /// The profile in force: votes are mapped, and its threshold decides.
+    pub profile: Option<Arc<InForce>>,
 }
 
 /// What the votes alone say, before criteria and feedback.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) score: Option<Score>,
+    pub(super) raw_score: Option<Score>,
     pub(super) tiebreak: Option<Score>,
     pub(super) decision: Decision,
     pub(super) reason: Reason,
+    /// What the profile in force makes of the votes.
+    pub(super) weighed: Option<Weighed>,
 }
 
 impl Rules {
@@ -69,33 +77,45 @@ impl Rules {
     #[must_use]
     pub fn rule(&self, case: &str, mut verdicts: Vec<Verdict>) -> Ruling {
         self.sort(&mut verdicts);
-        let votes: Vec<Vote> = self.seats.iter().map(|seat| fold(seat, &verdicts)).collect();
-        let counted: Vec<Option<Score>> = votes.iter().map(|vote| vote.score).collect();
+        let mut votes: Vec<Vote> = self.seats.iter().map(|seat| fold(seat, &verdicts)).collect();
+        let whole: Vec<Option<Score>> = votes.iter().map(|vote| vote.score).collect();
+        let weighed = self.weighed(&verdicts);
         let criteria = self.criteria(&verdicts);
-        let mut outcome = self.outcome(&counted);
+        let mut outcome = self.outcome_of(&whole, weighed.as_deref().unwrap_or(&whole));
         if outcome.decision == Decision::Accept
             && let Some(failed) = criteria.iter().find(|c| c.required && c.passed == Some(false))
         {
             outcome.decision = Decision::Reject;
             outcome.reason = Reason::RequiredCriterion { criterion: failed.name.clone() };
         }
-        let used: Vec<Score> =
-            votes.iter().filter(|vote| vote.counted).filter_map(|vote| vote.score).collect();
+        let in_vote = weighed.unwrap_or(whole);
+        let counted = || votes.iter().zip(&in_vote).filter(|(vote, _)| vote.counted);
+        let used: Vec<Score> = counted().filter_map(|(_, score)| *score).collect();
         let declared = self.declared();
         // A vote that the decision did not need was not lost.
-        let missing = votes
-            .iter()
-            .any(|vote| vote.counted && vote.score.is_none() && !not_needed(vote, &verdicts));
+        let missing =
+            counted().any(|(vote, score)| score.is_none() && !not_needed(vote, &verdicts));
+        let profile = outcome.weighed.map(|mut weighed| {
+            for (vote, mapped) in votes.iter_mut().zip(weighed.mapped) {
+                vote.mapped = mapped;
+            }
+            if let Some(own) = &self.profile {
+                own.check_models(&verdicts, &mut weighed.mark);
+            }
+            (weighed.threshold, weighed.mark)
+        });
+        let threshold = profile.as_ref().map_or(self.threshold, |own| own.0);
         Ruling {
             case: case.to_owned(),
             score: outcome.score,
             score_bounds: None,
-            raw_score: outcome.score,
+            raw_score: outcome.raw_score,
             tiebreak: outcome.tiebreak,
             spread: spread(&used),
             decision: outcome.decision,
             reason: outcome.reason,
-            threshold: self.threshold,
+            threshold,
+            profile: profile.map(|own| own.1),
             degraded: missing,
             votes_used: used.len() as u32,
             votes_declared: declared,
@@ -107,49 +127,97 @@ impl Rules {
         }
     }
 
+    /// The votes that a profile in force weighs, where its criterion is one of the judges' own
+    /// and not their score as a whole.
+    fn weighed(&self, verdicts: &[Verdict]) -> Option<Vec<Option<Score>>> {
+        let criterion = &self.profile.as_ref()?.profile().criterion;
+        let vote = |seat: &SeatRules| {
+            let mine = verdicts.iter().filter(|v| v.judge == seat.name && v.status == Status::Ok);
+            let scores: Vec<Score> = mine.filter_map(|v| v.score_of(criterion)).collect();
+            vote::lower_median(&scores)
+        };
+        Some(self.seats.iter().map(vote).collect())
+    }
+
     /// The decision from one score a seat, in the panel's order. Monotone: with the same
     /// votes present, raising one never turns an accept into a reject.
     pub(super) fn outcome(&self, votes: &[Option<Score>]) -> Outcome {
-        let seats = || self.seats.iter().zip(votes).filter(|(seat, _)| !seat.report_only);
-        let counted: Vec<(Score, f64)> = seats()
-            .filter(|(seat, _)| seat.votes())
-            .filter_map(|(seat, vote)| Some(((*vote)?, seat.weight)))
+        self.outcome_of(votes, votes)
+    }
+
+    /// The decision from the judges' scores, which vetoes look at, and the votes.
+    fn outcome_of(&self, scores: &[Option<Score>], votes: &[Option<Score>]) -> Outcome {
+        let seats = |of: &'_ [Option<Score>]| -> Vec<(usize, Option<Score>)> {
+            of.iter().copied().enumerate().filter(|(i, _)| !self.seats[*i].report_only).collect()
+        };
+        let mut counted: Vec<(Score, f64)> = seats(votes)
+            .into_iter()
+            .filter(|(i, _)| self.seats[*i].votes())
+            .filter_map(|(i, vote)| Some((vote?, self.seats[i].weight)))
             .collect();
+        let weigh = |votes: &[Option<Score>]| self.profile.as_ref().map(|own| own.weigh(votes));
         if (counted.len() as u32) < self.quorum {
+            // Too few votes have no key, and nothing is said of them.
+            let weighed = weigh(&vec![None; votes.len()]);
             return Outcome {
                 score: None,
+                raw_score: None,
                 tiebreak: None,
                 decision: Decision::Undecided,
                 reason: Reason::NoQuorum,
+                weighed,
             };
         }
-        let score = vote::aggregate(&counted, &self.settings);
+        let weighed = weigh(votes);
+        let raw_score = vote::aggregate(&counted, &self.settings);
         // Sorted by the aggregator's rule: the mean must not depend on the order either.
-        let mut sorted = counted;
-        sorted.sort_by_key(|vote| vote.0);
-        let tiebreak = vote::mean(sorted.iter().map(|(score, _)| (*score, 1.0)));
-        let outcome = |decision, reason| Outcome { score, tiebreak, decision, reason };
+        counted.sort_by_key(|vote| vote.0);
+        let mean = vote::mean(counted.iter().map(|(score, _)| (*score, 1.0)));
+        let (score, tiebreak) = match &weighed {
+            Some(weighed) => (weighed.score, weighed.tiebreak),
+            None => (raw_score, mean),
+        };
         let below = |score: Score| score.get() < self.threshold;
-        for (seat, vote) in seats().filter(|(seat, _)| seat.required) {
-            if vote.is_some_and(below) {
-                let judge = seat.name.clone();
-                return outcome(Decision::Reject, Reason::RequiredJudge { judge });
+        let required: Vec<(usize, Option<Score>)> =
+            seats(scores).into_iter().filter(|(i, _)| self.seats[*i].required).collect();
+        let name = |i: usize| self.seats[i].name.clone();
+        let vetoed = required.iter().find(|(_, vote)| vote.is_some_and(below));
+        let missing = required.iter().find(|(_, vote)| vote.is_none());
+        let (decision, reason) = if let Some((i, _)) = vetoed {
+            (Decision::Reject, Reason::RequiredJudge { judge: name(*i) })
+        } else {
+            let (decision, reason) = match &weighed {
+                Some(weighed) => self.reached_under(weighed),
+                None => {
+                    let reached = score.is_some_and(|score| match self.settings.aggregate {
+                        vote::Aggregate::Majority => score.get() > 0.5,
+                        _ => !below(score),
+                    });
+                    (if reached { Decision::Accept } else { Decision::Reject }, Reason::Threshold)
+                }
+            };
+            match missing {
+                Some((i, _)) if decision == Decision::Accept => {
+                    (Decision::Undecided, Reason::RequiredJudgeMissing { judge: name(*i) })
+                }
+                _ => (decision, reason),
             }
-        }
-        let reached = score.is_some_and(|score| match self.settings.aggregate {
-            vote::Aggregate::Majority => score.get() > 0.5,
-            _ => !below(score),
-        });
-        if !reached {
-            return outcome(Decision::Reject, Reason::Threshold);
-        }
-        let missing = seats().find(|(seat, vote)| seat.required && vote.is_none());
-        match missing {
-            Some((seat, _)) => outcome(
-                Decision::Undecided,
-                Reason::RequiredJudgeMissing { judge: seat.name.clone() },
-            ),
-            None => outcome(Decision::Accept, Reason::Threshold),
+        };
+        Outcome { score, raw_score, tiebreak, decision, reason, weighed }
+    }
+
+    /// What a profile in force decides, vetoes aside.
+    fn reached_under(&self, weighed: &Weighed) -> (Decision, Reason) {
+        match (&weighed.reached, weighed.alone) {
+            (Ok(true), _) => (Decision::Accept, Reason::Threshold),
+            (_, Some(seat)) => {
+                let judge = self.seats[seat].name.clone();
+                (Decision::Accept, Reason::AcceptedAlone { judge })
+            }
+            (Ok(false), None) => (Decision::Reject, Reason::Threshold),
+            (Err(detail), None) => {
+                (Decision::Undecided, Reason::NoCalibration { detail: detail.clone() })
+            }
         }
     }
 
@@ -223,6 +291,7 @@ fn fold(seat: &SeatRules, verdicts: &[Verdict]) -> Vote {
     Vote {
         judge: seat.name.clone(),
         score: vote::lower_median(&scores),
+        mapped: None,
         status,
         weight: seat.weight,
         counted: seat.votes(),

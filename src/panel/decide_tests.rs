@@ -14,7 +14,7 @@ fn seat(name: &str) -> SeatRules {
 
 fn rules(seats: Vec<SeatRules>) -> Rules {
     let quorum = seats.iter().filter(|s| !s.report_only).count() as u32 / 2 + 1;
-    Rules { seats, settings: Settings::default(), threshold: 0.7, quorum }
+    Rules { seats, settings: Settings::default(), threshold: 0.7, quorum, profile: None }
 }
 
 fn ok(judge: &str, value: f64) -> Verdict {

@@ -26,7 +26,10 @@ pub use self::decide::{Rules, SeatRules};
 pub use self::seat::Seat;
 pub use self::spec::PanelSpec;
 use self::spec::{Gathered, judge_at};
-use self::vote::Settings;
+use self::vote::{Aggregate, Settings};
+use crate::calibration::in_force::{Pooling, ProfileOptions, SeatedJudge, SeatedPanel};
+use crate::calibration::table::SeatFacts;
+use crate::calibration::{CalibrationError, InForce, Profile};
 use crate::case::Case;
 use crate::config::{ConfigError, Problem, read_file};
 use crate::judge::process::Period;
@@ -34,6 +37,9 @@ use crate::judge::{BuildContext, BuildError};
 use crate::provider::{CallContext, Client};
 use crate::ruling::Ruling;
 use crate::verdict::{Fingerprint, Verdict};
+
+/// The criterion that is a judge's score as a whole.
+const OVERALL: &str = "overall";
 
 /// Judges seated together.
 #[derive(Debug)]
@@ -106,6 +112,17 @@ pub enum PanelError {
         /// Each by name, and why.
         failures: Vec<(String, BuildError)>,
     },
+    /// The profile can't be read, or is not for this panel.
+    #[error(transparent)]
+    Profile(#[from] CalibrationError),
+    /// Something that only a profile gives, and there is none.
+    #[error(
+        "{what} needs a profile: fit one with `venire calibrate`, and name it with `--profile FILE` or the panel's key `profile`"
+    )]
+    NeedsProfile {
+        /// What needs it.
+        what: String,
+    },
 }
 
 fn listed(failures: &[(String, BuildError)]) -> String {
@@ -153,7 +170,7 @@ impl Panel {
             }
         }
         match failures.pop() {
-            None => Ok(Self::of_seats(spec, seats)),
+            None => Self::of_seats(spec, seats, context),
             Some((judge, source)) if failures.is_empty() => {
                 Err(PanelError::Judge { judge, source })
             }
@@ -191,14 +208,18 @@ impl Panel {
         }
         match spec {
             Some(spec) if problems.is_empty() => {
-                let panel = Self::of_seats(&spec, seats);
+                let panel = Self::of_seats(&spec, seats, &context)?;
                 Ok((spec, panel))
             }
             _ => Err(ConfigError::invalid(&file, problems).into()),
         }
     }
 
-    fn of_seats(spec: &PanelSpec, seats: Vec<Seat>) -> Self {
+    fn of_seats(
+        spec: &PanelSpec,
+        seats: Vec<Seat>,
+        context: &BuildContext,
+    ) -> Result<Self, PanelError> {
         let rules = Rules {
             seats: seats.iter().map(Seat::rules).collect(),
             settings: Settings {
@@ -209,15 +230,104 @@ impl Panel {
             },
             threshold: spec.threshold,
             quorum: spec.quorum(),
+            profile: None,
         };
-        Self {
+        let mut panel = Self {
             name: spec.name.clone(),
             seats,
             rules,
             sequential: spec.sequential,
             timeout: spec.timeout.map(Period::get),
             slots: None,
+        };
+        if spec.repeat > 1 {
+            panel.repeat(spec.repeat);
         }
+        match &spec.profile {
+            Some(path) => {
+                let profile = Profile::read(&context.resolve(path))?;
+                panel.put_in_force(profile, spec.profile_options)?;
+            }
+            None => panel.check_without_profile()?,
+        }
+        Ok(panel)
+    }
+
+    /// Puts a profile in force: votes are mapped, and its threshold decides.
+    ///
+    /// # Errors
+    /// When it is not for this panel, or lacks what the panel needs.
+    pub fn put_in_force(
+        &mut self,
+        profile: Profile,
+        options: ProfileOptions,
+    ) -> Result<(), CalibrationError> {
+        let settings = &self.rules.settings;
+        let panel = SeatedPanel {
+            seats: self
+                .seats
+                .iter()
+                .zip(&self.rules.seats)
+                .map(|(seat, rules)| SeatedJudge {
+                    name: &seat.name,
+                    fingerprint: seat.judge.fingerprint(),
+                    counted: rules.votes(),
+                    seat: SeatFacts { invert: seat.invert, samples: seat.samples },
+                    accept_alone: seat.accept_alone,
+                })
+                .collect(),
+            pooling: match settings.aggregate {
+                Aggregate::Median if settings.midpoint => Pooling::Other("median with `midpoint`"),
+                Aggregate::Median => Pooling::Median,
+                Aggregate::Pooled => Pooling::Pooled,
+                Aggregate::DawidSkene => Pooling::DawidSkene,
+                other => Pooling::Other(other.name()),
+            },
+            raw_threshold: self.rules.threshold,
+        };
+        let in_force = InForce::new(profile, &panel, options)?;
+        self.rules.profile = Some(Arc::new(in_force));
+        Ok(())
+    }
+
+    /// Holds a certificate to the number of generations that it was made for.
+    ///
+    /// # Errors
+    /// When a loop may run longer than the certificate holds, unless mismatches are allowed:
+    /// then every ruling is marked `uncertified`.
+    pub fn allow_generations(&mut self, generations: u32) -> Result<(), CalibrationError> {
+        match &mut self.rules.profile {
+            Some(own) => Arc::make_mut(own).allow_generations(generations),
+            None => Ok(()),
+        }
+    }
+
+    fn check_without_profile(&self) -> Result<(), PanelError> {
+        let aggregate = self.rules.settings.aggregate;
+        let what = if aggregate.needs_profile() {
+            format!("`aggregate = \"{}\"`", aggregate.name())
+        } else if let Some(seat) = self.seats.iter().find(|seat| seat.accept_alone) {
+            format!("`accept_alone` of judge `{}`", seat.name)
+        } else {
+            return Ok(());
+        };
+        Err(PanelError::NeedsProfile { what })
+    }
+
+    /// The profile in force.
+    #[must_use]
+    pub fn profile(&self) -> Option<&InForce> {
+        self.rules.profile.as_deref()
+    }
+
+    /// Whether judges are asked one after the other. Under a profile only where a higher vote
+    /// never lowers the key, and the votes are the judges' scores as a whole.
+    #[must_use]
+    pub fn asks_in_turn(&self) -> bool {
+        self.sequential
+            && self
+                .profile()
+                .is_none_or(|own| own.is_increasing() && own.profile().criterion == OVERALL)
     }
 
     /// Asks for every sample again `times` times over: how much of a score is noise.
@@ -251,17 +361,46 @@ impl Panel {
         let settings = &self.rules.settings;
         Fingerprint::of(
             "panel",
-            &serde_json::json!({
+            &self.with_profile(serde_json::json!({
                 "seats": seats, "aggregate": settings.aggregate, "midpoint": settings.midpoint,
                 "trim": settings.trim, "threshold": self.rules.threshold,
                 "quorum": self.rules.quorum, "sequential": self.sequential,
-            }),
+            })),
         )
     }
 
-    /// What a reader of the results should know: judges of one model family.
+    /// A panel under a profile is another panel; one without keeps its fingerprint.
+    fn with_profile(&self, mut identity: serde_json::Value) -> serde_json::Value {
+        if let (Some(own), Some(map)) = (self.profile(), identity.as_object_mut()) {
+            let alone: Vec<&str> = self
+                .seats
+                .iter()
+                .filter(|seat| seat.accept_alone)
+                .map(|seat| seat.name.as_str())
+                .collect();
+            let profile = serde_json::json!({
+                "hash": own.hash(), "threshold": own.options().threshold, "accept_alone": alone,
+            });
+            map.insert("profile".to_owned(), profile);
+        }
+        identity
+    }
+
+    /// What a reader of the results should know: judges of one model family, and what the
+    /// profile can't promise.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.families();
+        warnings.extend(self.profile().map(InForce::warnings).unwrap_or_default());
+        if self.sequential && !self.asks_in_turn() {
+            warnings.push(
+                "`sequential` has no effect under this profile: a higher vote may lower its key, or it is about one criterion; every judge is asked".to_owned(),
+            );
+        }
+        warnings
+    }
+
+    fn families(&self) -> Vec<String> {
         let mut families: Vec<(String, Vec<&str>)> = Vec::new();
         for seat in self.seats.iter().filter(|seat| !seat.report_only) {
             let Some(family) = seat.judge.model().map(family) else { continue };
@@ -299,7 +438,7 @@ impl Panel {
         if let Some(timeout) = self.timeout {
             context.deadline = context.deadline.min(Instant::now() + timeout);
         }
-        if self.sequential {
+        if self.asks_in_turn() {
             return sequential::judge(self, case, &context, known, listener).await;
         }
         let mut open = FuturesUnordered::new();

@@ -39,6 +39,8 @@ pub struct Seat {
     pub weight: f64,
     /// Whether a vote below the threshold rejects.
     pub required: bool,
+    /// Whether it may accept alone.
+    pub accept_alone: bool,
     /// Whether its vote is shown and not counted.
     pub report_only: bool,
     /// Whether its vote is 1 minus its score.
@@ -59,6 +61,7 @@ impl Seat {
             judge,
             weight: keys.weight,
             required: keys.required,
+            accept_alone: keys.accept_alone,
             report_only: keys.report_only,
             invert: keys.invert,
             timeout: keys.timeout.map_or(DEFAULT_TIMEOUT, Period::get),

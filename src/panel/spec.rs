@@ -4,12 +4,15 @@
 //! side by side; they are parted here, so that each kind's own type can refuse what it does
 //! not know.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::foreign;
 use super::vote::Aggregate;
+use crate::calibration::in_force::ProfileOptions;
 use crate::config::{Problem, Problems, from_value_all};
 use crate::judge::command::CommandSpec;
 use crate::judge::http::HttpSpec;
@@ -51,6 +54,16 @@ pub struct PanelSpec {
     /// The time for all judges of one case together; each judge's own limit holds too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Period>,
+    /// The profile under which votes are mapped and the certified threshold decides: a file
+    /// that `venire calibrate` wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<PathBuf>,
+    /// What is asked of the profile. Not a key of the file.
+    #[serde(skip)]
+    pub profile_options: ProfileOptions,
+    /// How often every sample is asked for. Not a key of the file.
+    #[serde(skip, default = "once")]
+    pub repeat: u32,
     /// The judges.
     #[serde(default)]
     pub judge: Vec<SeatSpec>,
@@ -66,6 +79,10 @@ pub(super) fn default_threshold() -> f64 {
 
 fn default_trim() -> f64 {
     0.2
+}
+
+fn once() -> u32 {
+    1
 }
 
 fn default_weight() -> f64 {
@@ -94,6 +111,10 @@ pub struct SeatKeys {
     /// A vote below the threshold rejects, whatever the others say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
+    /// A vote from which the profile certifies this judge's own error accepts, whatever the
+    /// others say; vetoes and the quorum still hold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_alone: bool,
     /// The vote is shown and not counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report_only: bool,
@@ -142,7 +163,8 @@ const MOST_WEIGHT: f64 = 1e6;
 pub const KINDS: [&str; 8] =
     ["llm", "rule", "command", "script", "http", "observe", "human", "replay"];
 
-const SEAT_KEYS: [&str; 6] = ["name", "weight", "required", "report_only", "invert", "timeout"];
+const SEAT_KEYS: [&str; 7] =
+    ["name", "weight", "required", "accept_alone", "report_only", "invert", "timeout"];
 
 impl SeatSpec {
     /// The judge of a table, or everything that is wrong with it.
@@ -425,6 +447,12 @@ fn seats(judges: &[SeatSpec], places: &[usize], problems: &mut Problems) {
             problems.push(Problem::new(
                 at("required"),
                 "a judge that is `report_only` can't be `required`",
+            ));
+        }
+        if seat.accept_alone && !seat.votes() {
+            problems.push(Problem::new(
+                at("accept_alone"),
+                "a judge that has no vote (`report_only`, or `weight = 0`) can't accept",
             ));
         }
         problems.extend(not_zero(&at("timeout"), seat.timeout));

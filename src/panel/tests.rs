@@ -71,6 +71,7 @@ fn panel(judges: Vec<Told>) -> Panel {
         settings: Settings::default(),
         threshold: 0.7,
         quorum: seats.len() as u32 / 2 + 1,
+        profile: None,
     };
     Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, slots: None }
 }

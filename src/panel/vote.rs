@@ -28,17 +28,24 @@ pub enum Aggregate {
     Min,
     /// The weighted share of votes at or above the threshold; accepted above one half.
     Majority,
+    /// What the profile's weights make of the votes; needs a profile with weights.
+    Pooled,
+    /// The probability that the output is good, by the profile's confusion matrices and the
+    /// model of Dawid and Skene (1979); needs a profile, and is never certified.
+    DawidSkene,
 }
 
 impl Aggregate {
     /// Every aggregator.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Median,
         Self::WeightedMedian,
         Self::TrimmedMean,
         Self::Mean,
         Self::Min,
         Self::Majority,
+        Self::Pooled,
+        Self::DawidSkene,
     ];
 
     /// The name in configuration.
@@ -51,7 +58,15 @@ impl Aggregate {
             Self::Mean => "mean",
             Self::Min => "min",
             Self::Majority => "majority",
+            Self::Pooled => "pooled",
+            Self::DawidSkene => "dawid_skene",
         }
+    }
+
+    /// Whether it is nothing without a profile.
+    #[must_use]
+    pub fn needs_profile(self) -> bool {
+        matches!(self, Self::Pooled | Self::DawidSkene)
     }
 }
 
@@ -85,7 +100,10 @@ pub fn aggregate(votes: &[(Score, f64)], settings: &Settings) -> Option<Score> {
     sorted.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let scores: Vec<Score> = sorted.iter().map(|vote| vote.0).collect();
     match settings.aggregate {
-        Aggregate::Median => Some(median_of_sorted(&scores, settings.midpoint)),
+        // Of raw votes the profile's aggregators have the median: their own needs the maps.
+        Aggregate::Median | Aggregate::Pooled | Aggregate::DawidSkene => {
+            Some(median_of_sorted(&scores, settings.midpoint))
+        }
         Aggregate::WeightedMedian => weighted_median_of_sorted(&sorted, settings.midpoint),
         Aggregate::TrimmedMean => {
             let cut = ((scores.len() as f64 * settings.trim) + 1e-9).floor() as usize;

@@ -24,7 +24,8 @@ fn ruled(id: &str, scores: &[Option<f64>], feedback: &str) -> (Case, Ruling) {
     });
     let settings =
         Settings { aggregate: Aggregate::Median, midpoint: false, trim: 0.0, threshold: 0.5 };
-    let rules = Rules { seats: seats.collect(), settings, threshold: 0.5, quorum: 2 };
+    let rules =
+        Rules { seats: seats.collect(), settings, threshold: 0.5, quorum: 2, profile: None };
     let verdicts = names.iter().zip(scores).map(|(name, score)| {
         let verdict = match score {
             Some(score) => Verdict::ok(Score::new(*score).unwrap()),

@@ -24,7 +24,7 @@ pub fn vote(vote: &Vote) -> String {
 #[must_use]
 pub fn reason(ruling: &Ruling) -> String {
     match &ruling.reason {
-        Reason::Threshold => format!("threshold {:.2}", ruling.threshold),
+        Reason::Threshold => threshold(ruling),
         Reason::RequiredJudge { judge } => format!("the required judge `{judge}` rejects"),
         Reason::RequiredJudgeMissing { judge } => {
             format!("the required judge `{judge}` gave no vote")
@@ -35,7 +35,50 @@ pub fn reason(ruling: &Ruling) -> String {
         Reason::NoQuorum => {
             format!("a decision needs {}", plural(u64::from(ruling.quorum), "vote", "votes"))
         }
+        Reason::AcceptedAlone { judge } => {
+            format!("`{judge}` accepts alone, below the threshold {:.2}", ruling.threshold)
+        }
+        Reason::NoCalibration { detail } => detail.clone(),
     }
+}
+
+/// The threshold, with its tiebreak where that decides.
+fn threshold(ruling: &Ruling) -> String {
+    let mut text = format!("threshold {:.2}", ruling.threshold);
+    let key = ruling.profile.as_ref().and_then(|own| own.key.zip(own.certified));
+    if let Some((own, certified)) = key
+        && own.score == certified.score
+    {
+        text.push_str(&format!(
+            " reached exactly, tiebreak {:.4} against {:.4}",
+            own.tiebreak, certified.tiebreak
+        ));
+    }
+    text
+}
+
+/// The profile and what a ruling is worth under it; nothing without a profile.
+#[must_use]
+pub fn profile(ruling: &Ruling) -> Option<String> {
+    let own = ruling.profile.as_ref()?;
+    let mut text = format!("profile {} ({})", own.name, &own.hash[..own.hash.len().min(12)]);
+    match (own.status(), &own.bound) {
+        ("certified", Some(bound)) => text.push_str(&format!(
+            ": certified, {} at most {} with confidence {}",
+            bound.mode,
+            bound.alpha,
+            1.0 - bound.delta
+        )),
+        (status, _) => {
+            let why = if own.reasons.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", own.reasons.join("; "))
+            };
+            text.push_str(&format!(": {status}{why}"));
+        }
+    }
+    Some(text)
 }
 
 /// How a panel's votes become a decision.

@@ -86,6 +86,20 @@ pub struct RulingRow {
     pub votes_declared: u32,
     /// The least votes for a decision.
     pub quorum: u32,
+    /// The profile in force; null without one, as all that follows.
+    pub profile: Option<String>,
+    /// Its hash.
+    pub profile_hash: Option<String>,
+    /// Whether the votes are not those that were calibrated.
+    pub uncalibrated: Option<bool>,
+    /// Whether nothing bounds the error of this ruling.
+    pub uncertified: Option<bool>,
+    /// Why it is uncalibrated or uncertified.
+    pub profile_reasons: Option<String>,
+    /// The key's first number, on the labels' scale.
+    pub key_score: Option<f64>,
+    /// The key's second number.
+    pub key_tiebreak: Option<f64>,
 }
 
 impl VerdictRow {
@@ -122,12 +136,16 @@ impl RulingRow {
     /// The row of a ruling.
     #[must_use]
     pub fn new(run: &str, ruling: &Ruling) -> Self {
+        let profile = ruling.profile.as_ref();
+        let key = profile.and_then(|own| own.key);
         let reason = match &ruling.reason {
             Reason::Threshold => "threshold".to_owned(),
             Reason::RequiredJudge { judge } => format!("required_judge: {judge}"),
             Reason::RequiredJudgeMissing { judge } => format!("required_judge_missing: {judge}"),
             Reason::RequiredCriterion { criterion } => format!("required_criterion: {criterion}"),
             Reason::NoQuorum => "no_quorum".to_owned(),
+            Reason::AcceptedAlone { judge } => format!("accepted_alone: {judge}"),
+            Reason::NoCalibration { detail } => format!("no_calibration: {detail}"),
         };
         Self {
             run: run.to_owned(),
@@ -144,6 +162,15 @@ impl RulingRow {
             votes_used: ruling.votes_used,
             votes_declared: ruling.votes_declared,
             quorum: ruling.quorum,
+            profile: profile.map(|own| own.name.clone()),
+            profile_hash: profile.map(|own| own.hash.clone()),
+            uncalibrated: profile.map(|own| own.uncalibrated),
+            uncertified: profile.map(|own| own.uncertified),
+            profile_reasons: profile
+                .filter(|own| !own.reasons.is_empty())
+                .map(|own| own.reasons.join("; ")),
+            key_score: key.map(|key| key.score),
+            key_tiebreak: key.map(|key| key.tiebreak),
         }
     }
 }

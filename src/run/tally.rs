@@ -207,6 +207,10 @@ pub struct Tally {
     pub undecided: u64,
     /// Cases decided with fewer votes than declared.
     pub degraded: u64,
+    /// Cases whose votes are not those that the profile was calibrated on.
+    pub uncalibrated: u64,
+    /// Cases whose ruling no certificate bounds, under a profile.
+    pub uncertified: u64,
     /// Verdicts not asked for because the decision was settled.
     pub not_needed: u64,
     /// By judge, in the panel's order.
@@ -244,6 +248,10 @@ impl Tally {
             Decision::Undecided => self.undecided += 1,
         }
         self.degraded += u64::from(ruling.degraded);
+        if let Some(profile) = &ruling.profile {
+            self.uncalibrated += u64::from(profile.uncalibrated);
+            self.uncertified += u64::from(profile.uncertified);
+        }
         for vote in &ruling.votes {
             if !self.judges.iter().any(|judge| judge.name == vote.judge) {
                 self.judges.push(JudgeTally {
@@ -376,6 +384,7 @@ mod tests {
             },
             threshold: 0.5,
             quorum: 1,
+            profile: None,
         };
         Ruling { decision, ..rules.rule("a", Vec::new()) }
     }

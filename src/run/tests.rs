@@ -88,6 +88,7 @@ impl Bench {
             settings: Settings::default(),
             threshold: 0.5,
             quorum: 1,
+            profile: None,
         };
         Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, slots: None }
     }

@@ -283,7 +283,7 @@ fn a_profile_is_written_with_its_hash_and_a_name_goes_to_the_folder_of_profiles(
         .exits(0)
         .says(&["wrote calibration/help.json"]);
     let profile: Value = serde_json::from_str(&bench.read("calibration/help.json")).unwrap();
-    assert_eq!((&profile["version"], &profile["name"]), (&json!(1), &json!("help")));
+    assert_eq!((&profile["version"], &profile["name"]), (&json!(2), &json!("help")));
     assert!(profile["hash"].is_string() && profile["certificate"]["threshold"].is_f64());
     let read = venire::calibration::Profile::read(&bench.path("calibration/help.json")).unwrap();
     assert_eq!(read.panel.seats.len(), 3);

@@ -21,6 +21,7 @@ mod local_model;
 mod mock;
 mod newcomer;
 mod output;
+mod profile;
 mod provider;
 mod replies;
 mod signals;

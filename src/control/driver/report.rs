@@ -6,7 +6,7 @@ use crate::control::feedback::{Material, Version};
 use crate::control::history::Record;
 use crate::control::log::Entry;
 use crate::control::outcome::Outcome;
-use crate::control::result::{HistoryRow, Report, Shown};
+use crate::control::result::{HistoryRow, ProfileOutcome, Report, Shown};
 
 impl Driver<'_> {
     pub(super) fn version(&self, generation: u32) -> Result<Option<Version>, LoopError> {
@@ -91,7 +91,11 @@ impl Driver<'_> {
             cost_usd: self.ledger.totals().cost_usd(),
             elapsed_seconds: self.journal.elapsed_ms() as f64 / 1000.0,
             confirmation: self.state.confirmation(),
-            profile: None,
+            profile: self
+                .setup
+                .panel
+                .profile()
+                .map(|own| ProfileOutcome::of(own, best.or(records.last()), outcome.reason)),
             config_hash: self.setup.config_hash.clone(),
             resumed: self.resumed,
             log: log.path().display().to_string(),

@@ -120,6 +120,12 @@ impl Policy {
         })
     }
 
+    /// Lets the panel's own decision stand wherever a threshold is asked for: under a profile,
+    /// whose threshold is a key and no plain score.
+    pub fn leave_threshold_to_panel(&mut self) {
+        self.exit.clear_thresholds();
+    }
+
     /// The lowest threshold that a condition of the policy asks for; `None` without one.
     #[must_use]
     pub fn threshold(&self) -> Option<f64> {

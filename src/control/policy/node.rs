@@ -390,6 +390,17 @@ impl Node {
         }
     }
 
+    /// Leaves every threshold to the panel's own decision.
+    pub(super) fn clear_thresholds(&mut self) {
+        match self {
+            Self::Leaf(Condition::QualityThreshold { threshold }) => *threshold = None,
+            Self::Leaf(_) => {}
+            Self::Any(members) | Self::All(members) => {
+                members.iter_mut().for_each(Self::clear_thresholds);
+            }
+        }
+    }
+
     /// What no single key's type can check.
     ///
     /// # Errors

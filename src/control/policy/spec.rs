@@ -79,7 +79,7 @@ pub enum Compat {
 
 impl ExitSpec {
     /// The tree.
-    pub(super) fn node(&self) -> Node {
+    pub(in crate::control) fn node(&self) -> Node {
         match (&self.any, &self.all) {
             (Some(members), _) => Node::Any(members.clone()),
             (None, Some(members)) => Node::All(members.clone()),

@@ -320,6 +320,7 @@ fn judgement(
             settings: rules.map(|rules| rules.settings).unwrap_or_default(),
             threshold,
             quorum: (votes.len() / 2 + 1) as u32,
+            profile: None,
         },
     };
     let verdicts = votes
