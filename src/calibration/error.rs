@@ -124,6 +124,28 @@ pub enum CalibrationError {
         /// What was likely meant.
         suggestion: Option<String>,
     },
+    /// The same run twice.
+    #[error("run `{run}` is named twice")]
+    RunTwice {
+        /// The run.
+        run: String,
+    },
+    /// Two contenders of one name.
+    #[error("two contenders are named `{name}`: give the panel another name")]
+    ContenderTwice {
+        /// The name.
+        name: String,
+    },
+    /// A limit that can't be understood.
+    #[error(
+        "`{text}` is no limit: expected `METRIC=NUMBER` or `CONTENDER:METRIC=NUMBER`, with a metric of {}", quoted(.known)
+    )]
+    Limit {
+        /// What was written.
+        text: String,
+        /// The metrics there are.
+        known: Vec<String>,
+    },
     /// A pattern that does not compile, or captures nothing.
     #[error("`{pattern}` is no group pattern: {message}")]
     GroupPattern {
@@ -242,8 +264,8 @@ fn did_you_mean(suggestion: &Option<String>) -> String {
 }
 
 fn quoted(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(12);
+    let shown: Vec<String> = names.iter().take(16).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(16);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))
 }

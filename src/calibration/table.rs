@@ -13,8 +13,9 @@ use super::labelled::{LabelledCase, Labels};
 use super::positive::Positive;
 use crate::dataset::{Judgement, Order};
 use crate::score::Scale;
-use crate::stats::Reason;
+use crate::stats::distribution::student_critical;
 use crate::stats::interval::wilson;
+use crate::stats::{Estimate, Interval, Method, Reason};
 use crate::verdict::{Fingerprint, Status, StatusCounts};
 
 /// What a judge's scores are.
@@ -49,6 +50,10 @@ pub struct TableOptions {
     pub judge_scales: BTreeMap<String, Scale>,
     /// The judges to use; all of them where empty.
     pub judges: Vec<String>,
+    /// Whether judged cases without a label stay in the table: [`LabelledCase::is_labelled`]
+    /// tells them apart, and nothing else about them is a truth. For the rate of unlabelled
+    /// data only.
+    pub keep_unlabelled: bool,
 }
 
 /// One judge over the cases of the table.
@@ -80,6 +85,51 @@ pub struct JudgeColumn {
     pub price_usd: Option<f64>,
     /// Mean time of one of its judgements in milliseconds, where known.
     pub latency_ms: Option<f64>,
+    /// Prices of its judgements.
+    pub prices: Moments,
+    /// Times of its judgements in milliseconds.
+    pub latencies: Moments,
+}
+
+/// Count, mean and spread of numbers that are not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    n: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds a number (Welford 1962).
+    pub fn add(&mut self, value: f64) {
+        self.n += 1;
+        let gap = value - self.mean;
+        self.mean += gap / self.n as f64;
+        self.squares += gap * (value - self.mean);
+    }
+
+    /// The mean; `None` without numbers.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.mean)
+    }
+
+    /// The mean with its Student interval. Numbers that are all the same are a fact and have
+    /// an interval without width.
+    ///
+    /// # Errors
+    /// `no_data`; `too_few_values` for a single number.
+    pub fn estimate(&self, level: f64) -> crate::stats::Defined<Estimate> {
+        let n = self.n as f64;
+        match self.n {
+            0 => return Err(Reason::NoData.into()),
+            1 => return Err(Reason::TooFewValues.into()),
+            _ => {}
+        }
+        let margin = student_critical(level, n - 1.0) * (self.squares / (n - 1.0) / n).sqrt();
+        let interval = Interval::around(self.mean, margin, level).clipped(0.0, f64::INFINITY);
+        Ok(Estimate { point: self.mean, interval, n: self.n as usize, method: Method::StudentT })
+    }
 }
 
 impl JudgeColumn {
@@ -159,6 +209,18 @@ impl Table {
         table
     }
 
+    /// The table of some of its judges, by position.
+    #[must_use]
+    pub fn with_judges(&self, judges: &[usize]) -> Self {
+        Self {
+            criterion: self.criterion.clone(),
+            labels: self.labels.clone(),
+            positive: self.positive.clone(),
+            judges: judges.iter().map(|&j| self.judges[j].clone()).collect(),
+            counts: self.counts.clone(),
+        }
+    }
+
     /// Whether every judge only accepts or not.
     #[must_use]
     pub fn all_binary(&self) -> bool {
@@ -215,8 +277,8 @@ struct Row {
 #[derive(Default)]
 struct Seen {
     distinct: BTreeSet<u64>,
-    price: (f64, u64),
-    latency: (f64, u64),
+    prices: Moments,
+    latencies: Moments,
     fingerprint: Option<Fingerprint>,
 }
 
@@ -273,7 +335,12 @@ impl TableBuilder {
             }
             return Ok(());
         }
-        self.measurement(Measurement::recorded(judgement, line))
+        let before = self.counts.other_judges;
+        self.measurement(Measurement::recorded(judgement, line))?;
+        if self.counts.other_judges == before {
+            self.spent(judgement);
+        }
+        Ok(())
     }
 
     /// Adds a measurement of the criterion.
@@ -297,7 +364,7 @@ impl TableBuilder {
         self.counts.judgements_without_score += u64::from(row.score.is_none());
         let judge = self.judge(row.judge);
         let score = self.on_label_scale(&row)?;
-        let Some(&case) = self.places.get(row.case) else {
+        let Some(case) = self.place(row.case) else {
             self.counts.judgements_without_label += 1;
             if !self.unlabelled.contains(row.case) {
                 self.unlabelled.insert(row.case.to_owned());
@@ -335,9 +402,41 @@ impl TableBuilder {
         let seen = &mut self.seen[place];
         seen.fingerprint.get_or_insert_with(|| fingerprint.clone());
         if let Some(cost) = cost_usd {
-            seen.price = (seen.price.0 + cost, seen.price.1 + 1);
+            seen.prices.add(cost);
         }
-        seen.latency = (seen.latency.0 + latency_ms as f64, seen.latency.1 + 1);
+        seen.latencies.add(latency_ms as f64);
+    }
+
+    /// Price and time that a file records beside a judgement.
+    fn spent(&mut self, judgement: &Judgement) {
+        let number = |name| judgement.metadata.get(name).and_then(recorded_number);
+        let (cost, latency) = (number("cost_usd"), number("latency_ms"));
+        if cost.is_none() && latency.is_none() {
+            return;
+        }
+        let place = self.judge(&judgement.judge) as usize;
+        let seen = &mut self.seen[place];
+        cost.into_iter().for_each(|cost| seen.prices.add(cost));
+        latency.into_iter().for_each(|latency| seen.latencies.add(latency));
+    }
+
+    /// The position of a case; one without a label is added where those are kept.
+    fn place(&mut self, id: &str) -> Option<u32> {
+        if let Some(&place) = self.places.get(id) {
+            return Some(place);
+        }
+        if !self.options.keep_unlabelled {
+            return None;
+        }
+        let place = self.labels.cases.len() as u32;
+        self.labels.cases.push(LabelledCase {
+            id: id.to_owned(),
+            good: false,
+            target: f64::NAN,
+            ratings: Vec::new(),
+        });
+        self.places.insert(id.to_owned(), place);
+        Some(place)
     }
 
     fn judge(&mut self, name: &str) -> u32 {
@@ -394,9 +493,13 @@ impl TableBuilder {
         let judges = self.columns();
         let counts = Counts {
             cases: kept,
-            good: self.labels.cases.iter().filter(|case| case.good).count() as u64,
-            bad: self.labels.cases.iter().filter(|case| !case.good).count() as u64,
-            cases_without_label: self.unlabelled.len() as u64,
+            good: self.labels.cases.iter().filter(|case| case.is_labelled() && case.good).count()
+                as u64,
+            bad: self.labels.cases.iter().filter(|case| case.is_labelled() && !case.good).count()
+                as u64,
+            cases_without_label: (self.unlabelled.len()
+                + self.labels.cases.iter().filter(|case| !case.is_labelled()).count())
+                as u64,
             tied_labels: self.labels.tied,
             ..self.counts
         };
@@ -488,7 +591,6 @@ impl TableBuilder {
         let seen = &self.seen[place];
         let orientation = self.orientation(seen);
         let cases = &self.labels.cases;
-        let mean = |(sum, n): (f64, u64)| (n > 0).then(|| sum / n as f64);
         let mut column = JudgeColumn {
             name: name.to_owned(),
             fingerprint: seen.fingerprint.clone(),
@@ -506,8 +608,10 @@ impl TableBuilder {
             missing: 0,
             repeats: Vec::new(),
             orders: (0, 0),
-            price_usd: mean(seen.price),
-            latency_ms: mean(seen.latency),
+            price_usd: seen.prices.mean(),
+            latency_ms: seen.latencies.mean(),
+            prices: seen.prices,
+            latencies: seen.latencies,
         };
         let mut judged = 0;
         for of_case in rows.chunk_by(|a, b| a.case == b.case) {
@@ -515,6 +619,9 @@ impl TableBuilder {
             let case = of_case[0].case as usize;
             for row in of_case {
                 column.statuses.add(row.status);
+                if !cases[case].is_labelled() {
+                    continue;
+                }
                 if cases[case].good {
                     column.statuses_good.add(row.status);
                 } else {
@@ -590,6 +697,16 @@ enum Orientation {
     ZeroOne,
     /// A number.
     Number,
+}
+
+/// A number in a row's other columns: CSV holds it as text.
+fn recorded_number(value: &serde_json::Value) -> Option<f64> {
+    let number = match value {
+        serde_json::Value::Number(number) => number.as_f64(),
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 /// The mean price of a subset of judges; undefined while one has none.

@@ -1,6 +1,5 @@
 //! `venire calibrate`: labels x verdicts become error rates, maps and a certificate.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,53 +8,23 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::calibrate_report;
 use super::exit::Exit;
+use super::joined::JoinArgs;
 use super::printer::Printer;
 use crate::calibration::certificate::{CertificateStatus, Mode};
-use crate::calibration::grouping::Grouping;
 use crate::calibration::panel::PanelAggregate;
-use crate::calibration::read::{Inputs, Judgements};
 use crate::calibration::split::SplitPlan;
-use crate::calibration::table::Orders;
-use crate::calibration::{Accept, Options, Positive, Profile, calibrate};
-use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, Scales, Source};
-use crate::score::Scale;
-use crate::store::Store;
+use crate::calibration::{Accept, Options, Profile, calibrate};
 
 /// Examine judges against labels, and bound the panel's error
 ///
 /// Example: `venire calibrate --judgements verdicts.csv --labels labels.csv --positive ">=4" -o support`
 #[derive(Debug, Args)]
 pub(super) struct CalibrateArgs {
-    /// Recorded judgements in long form: case, judge, criterion, score; gzip or not
-    #[arg(long, value_name = "FILE", required_unless_present = "run")]
-    judgements: Option<PathBuf>,
-    /// Judgements of a stored run: its id, the beginning of it, or `latest`
-    #[arg(long, value_name = "RUN", conflicts_with = "judgements")]
-    run: Option<String>,
-    /// Labels in long form: case, rater, criterion, label; those of `--items` if not given
-    #[arg(long, value_name = "FILE", required_unless_present = "items")]
-    labels: Option<PathBuf>,
-    /// The cases, for groups, splits and lengths
-    #[arg(long, value_name = "FILE")]
-    items: Option<PathBuf>,
-    /// The criterion to calibrate; not needed where there is one only
-    #[arg(long, value_name = "NAME")]
-    criterion: Option<String>,
-    /// The labels' criterion, where it has another name than the judgements'
-    #[arg(long, value_name = "NAME")]
-    label_criterion: Option<String>,
-    /// Which labels are good: `>=4`, `=yes`, or a list such as `good,excellent`
-    #[arg(long, value_name = "RULE")]
-    positive: Positive,
+    #[command(flatten)]
+    join: JoinArgs,
     /// What a graded judge's score must reach, as in `>=4`; fitted if not given
     #[arg(long, value_name = "RULE")]
     accept: Option<Accept>,
-    /// Cases with the same value of this field belong together
-    #[arg(long, value_name = "FIELD", conflicts_with = "group_regex")]
-    group: Option<String>,
-    /// Cases with the same first capture in their id belong together
-    #[arg(long, value_name = "RE")]
-    group_regex: Option<String>,
     /// Bound of the certified error rate
     #[arg(long, value_name = "RATE", default_value_t = 0.05)]
     alpha: f64,
@@ -77,28 +46,12 @@ pub(super) struct CalibrateArgs {
     /// Least votes for a decision; more than half of the judges if not given
     #[arg(long, value_name = "N")]
     quorum: Option<usize>,
-    /// The scale of the labels, as in `1-5`; inferred if not given
-    #[arg(long, value_name = "SCALE")]
-    label_scale: Option<Scale>,
-    /// The scale of judges, brought onto the labels' one: `SCALE` or `JUDGE=SCALE`; may be
-    /// repeated
-    #[arg(long, value_name = "[JUDGE=]SCALE")]
-    judge_scale: Vec<String>,
-    /// Use only this judge; may be repeated
-    #[arg(long = "judge", value_name = "NAME")]
-    judges: Vec<String>,
-    /// Which presentation of a pair is used
-    #[arg(long, value_enum, default_value_t)]
-    order: OrderArg,
     /// What a judge may be worse than a person and still stand in for one
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     epsilon: f64,
     /// Bootstrap replicates, where groups have several cases
     #[arg(long, value_name = "N", default_value_t = 1000)]
     resamples: usize,
-    /// Read a column as a field, in labels and judgements, as in `case=example`
-    #[arg(long, value_name = "FIELD=COLUMN")]
-    map: Vec<String>,
     /// Seed of the split, the draws and the resampling
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -136,18 +89,7 @@ enum AggregateArg {
     Logistic,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum OrderArg {
-    /// Both: a judge that contradicts itself counts half
-    #[default]
-    Both,
-    /// The output first
-    Ab,
-    /// The baseline first
-    Ba,
-}
-
-fn split_plan(text: &str) -> Result<SplitPlan, String> {
+pub(super) fn split_plan(text: &str) -> Result<SplitPlan, String> {
     if text == "data" {
         return Ok(SplitPlan::Data);
     }
@@ -162,33 +104,8 @@ pub(super) fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let open = |path: &PathBuf| Source::open(path);
-    let judgements = args.judgements.as_ref().map(open).transpose()?;
-    let labels = args.labels.as_ref().map(open).transpose()?;
-    let items = args.items.as_ref().map(open).transpose()?;
-    let store = args.run.as_ref().map(|_| Store::open(&global.store)).transpose()?;
-    let from = match (&judgements, &store, &args.run) {
-        (Some(source), _, _) => Judgements::File(source),
-        (None, Some(store), Some(run)) => Judgements::Run(store, run),
-        _ => anyhow::bail!("expected `--judgements` or `--run`"),
-    };
-    let scales = Scales { default: args.label_scale, ..Scales::default() };
-    let map = FieldMap::parse(args.map.iter().map(String::as_str))?;
-    let inputs = Inputs {
-        judgements: from,
-        labels: labels.as_ref(),
-        items: items.as_ref(),
-        criterion: args.criterion.as_deref(),
-        label_criterion: args.label_criterion.as_deref(),
-        positive: args.positive.clone(),
-        grouping: args.grouping()?,
-        orders: args.orders(),
-        judge_scales: judge_scales(&args.judge_scale)?,
-        judges: args.judges.clone(),
-        options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
-        case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
-    };
-    let joined = inputs.join()?;
+    anyhow::ensure!(args.join.runs.len() < 2, "one run is calibrated: `--run` is named twice");
+    let joined = args.join.join(global, None, false)?;
     let options = args.options();
     let calibration =
         calibrate(&joined.table, &joined.groups, &joined.items, &joined.group, &options)?;
@@ -212,22 +129,6 @@ pub(super) fn run(
 }
 
 impl CalibrateArgs {
-    fn grouping(&self) -> anyhow::Result<Grouping> {
-        Ok(match (&self.group, &self.group_regex) {
-            (Some(field), _) => Grouping::Field(field.clone()),
-            (None, Some(pattern)) => Grouping::pattern(pattern)?,
-            (None, None) => Grouping::Automatic,
-        })
-    }
-
-    fn orders(&self) -> Orders {
-        match self.order {
-            OrderArg::Both => Orders::All,
-            OrderArg::Ab => Orders::Only(Order::Ab),
-            OrderArg::Ba => Orders::Only(Order::Ba),
-        }
-    }
-
     fn options(&self) -> Options {
         Options {
             accept: self.accept,
@@ -252,15 +153,6 @@ impl CalibrateArgs {
             ..Options::default()
         }
     }
-}
-
-fn judge_scales(texts: &[String]) -> anyhow::Result<BTreeMap<String, Scale>> {
-    let mut scales = BTreeMap::new();
-    for text in texts {
-        let (judge, scale) = text.rsplit_once('=').unwrap_or(("", text));
-        scales.insert(judge.to_owned(), scale.parse()?);
-    }
-    Ok(scales)
 }
 
 fn profile_path(output: &Path) -> PathBuf {

@@ -3,6 +3,8 @@
 //! Data goes to stdout, words to stderr. Every verb ends in an [`Exit`].
 
 mod answer;
+mod bench;
+mod bench_report;
 mod cache;
 mod calibrate;
 mod calibrate_report;
@@ -10,8 +12,10 @@ mod check;
 mod completions;
 mod exit;
 mod export;
+mod figures;
 mod gate;
 mod init;
+mod joined;
 mod list;
 mod loop_;
 mod loop_report;
@@ -82,6 +86,7 @@ enum Verb {
     Loop(loop_::LoopArgs),
     Replay(replay::ReplayArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
+    Bench(Box<bench::BenchArgs>),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -116,6 +121,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
         Verb::Replay(args) => replay::run(args, printer),
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
+        Verb::Bench(args) => bench::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
