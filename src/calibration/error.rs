@@ -124,6 +124,12 @@ pub enum CalibrationError {
         /// What was likely meant.
         suggestion: Option<String>,
     },
+    /// Judged cases, and no label for any.
+    #[error("none of the {judged} judged cases has a label: check that both files use the same ids")]
+    NoLabelledCase {
+        /// Judged cases.
+        judged: u64,
+    },
     /// The same run twice.
     #[error("run `{run}` is named twice")]
     RunTwice {

@@ -12,6 +12,7 @@ pub mod certificate;
 pub mod contender;
 pub mod dependence;
 mod error;
+pub mod estimate;
 pub mod figure;
 pub mod grouping;
 pub mod judge_metrics;

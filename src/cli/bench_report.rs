@@ -1,6 +1,6 @@
 //! A leaderboard for a person: what to conclude, then the table.
 
-use super::figures::{interval, share};
+use super::figures::interval;
 use super::printer::{Printer, plural, table};
 use crate::calibration::contender::ContenderKind;
 use crate::calibration::figure::{Figure, Measured};
@@ -87,7 +87,7 @@ fn rows(board: &Leaderboard) -> String {
                 interval(&row.false_negative_rate),
                 interval(&row.false_acceptance_share),
                 interval(&row.auc),
-                share(&row.unscored),
+                interval(&row.unscored),
             ];
             if cost {
                 cells.push(row.cost_usd.value().map_or("-".to_owned(), |own| {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::Global;
 use crate::calibration::Positive;
-use crate::calibration::grouping::Grouping;
+use crate::calibration::grouping::{Grouping, Groups, Items};
 use crate::calibration::read::{Inputs, Joined, Judgements};
 use crate::calibration::table::Orders;
 use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, Scales, Source};
@@ -117,6 +117,18 @@ impl JoinArgs {
             case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
         };
         Ok(inputs.join()?)
+    }
+
+    /// The groups of the cases by another field, for figures by group.
+    pub(super) fn slices(&self, joined: &Joined, field: &str) -> anyhow::Result<Groups> {
+        let Some(path) = &self.items else {
+            anyhow::bail!("`--slice` reads the cases: name them with `--items`");
+        };
+        let options = ReadOptions { require_output: false, ..ReadOptions::default() };
+        let grouping = Grouping::Field(field.to_owned());
+        let cases = joined.table.cases();
+        let items = Items::read(&Source::open(path)?, &options, cases, &grouping)?;
+        Ok(Groups::assign(cases, &items, &grouping)?)
     }
 
     fn grouping(&self) -> anyhow::Result<Grouping> {

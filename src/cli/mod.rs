@@ -10,6 +10,7 @@ mod calibrate;
 mod calibrate_report;
 mod check;
 mod completions;
+mod estimate;
 mod exit;
 mod export;
 mod figures;
@@ -87,6 +88,7 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
     Bench(Box<bench::BenchArgs>),
+    Estimate(Box<estimate::EstimateArgs>),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -122,6 +124,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Replay(args) => replay::run(args, printer),
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Bench(args) => bench::run(args, global, printer),
+        Verb::Estimate(args) => estimate::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
