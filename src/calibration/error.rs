@@ -130,6 +130,42 @@ pub enum CalibrationError {
         /// Judged cases.
         judged: u64,
     },
+    /// Two recordings without a common case.
+    #[error(
+        "`{first}` and `{second}` have no case in common, such as `{first_case}` and `{second_case}`: compare runs of the same data"
+    )]
+    NothingInCommon {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+        /// A case of the one.
+        first_case: String,
+        /// A case of the other.
+        second_case: String,
+    },
+    /// A case twice in one recording.
+    #[error("case `{case}` stands twice in `{recording}`: it can't be matched")]
+    CaseTwice {
+        /// The case.
+        case: String,
+        /// Where.
+        recording: String,
+    },
+    /// Pairs in both orders.
+    #[error(
+        "judge `{judge}` is recorded on case `{case}` in two orders (lines {first} and {second}): choose one with `--order`"
+    )]
+    BothOrders {
+        /// The judge.
+        judge: String,
+        /// The case.
+        case: String,
+        /// The line of the one.
+        first: u64,
+        /// The line of the other.
+        second: u64,
+    },
     /// The same run twice.
     #[error("run `{run}` is named twice")]
     RunTwice {

@@ -700,7 +700,7 @@ enum Orientation {
 }
 
 /// A number in a row's other columns: CSV holds it as text.
-fn recorded_number(value: &serde_json::Value) -> Option<f64> {
+pub(super) fn recorded_number(value: &serde_json::Value) -> Option<f64> {
     let number = match value {
         serde_json::Value::Number(number) => number.as_f64(),
         serde_json::Value::String(text) => text.trim().parse().ok(),

@@ -9,7 +9,9 @@ mod cache;
 mod calibrate;
 mod calibrate_report;
 mod check;
+mod compare;
 mod completions;
+mod drift;
 mod estimate;
 mod exit;
 mod export;
@@ -29,6 +31,7 @@ mod run;
 mod run_report;
 mod schema;
 mod score;
+mod sides;
 mod summary;
 
 use std::path::PathBuf;
@@ -89,6 +92,8 @@ enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Bench(Box<bench::BenchArgs>),
     Estimate(Box<estimate::EstimateArgs>),
+    Drift(Box<drift::DriftArgs>),
+    Compare(compare::CompareArgs),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -125,6 +130,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Bench(args) => bench::run(args, global, printer),
         Verb::Estimate(args) => estimate::run(args, global, printer),
+        Verb::Drift(args) => drift::run(args, global, printer),
+        Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
