@@ -25,6 +25,8 @@ use crate::stats::summary::{mean, variance};
 /// Allowance and draws of the CUSUM: half a deviation, and orders to compare with.
 const ALLOWANCE: f64 = 0.5;
 const ORDERS: u64 = 1000;
+/// Higher than any sum of deviations.
+const NO_LIMIT: f64 = 1e12;
 
 /// What is asked of a drift check.
 #[derive(Clone, Debug)]
@@ -318,7 +320,7 @@ fn shift(scores: &[(usize, f64, f64)], seed: u64) -> Defined<(f64, usize, f64)> 
     }
     let standard: Vec<f64> = differences.iter().map(|own| (own - centre) / deviation).collect();
     let peak_of = |values: &[f64]| -> Defined<(f64, usize)> {
-        let sums = cusum(values, ALLOWANCE, f64::MAX)?;
+        let sums = cusum(values, ALLOWANCE, NO_LIMIT)?;
         let mut best = (0.0, 0);
         for (i, (up, down)) in sums.upper.iter().zip(&sums.lower).enumerate() {
             let own = up.max(*down);

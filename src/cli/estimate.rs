@@ -174,8 +174,14 @@ fn outlook(found: &RateEstimate) -> String {
     let now = found.rate.value().map_or("undefined".to_owned(), |own| percent(own.upper - own.lower));
     let mut rows = vec![vec!["0".to_owned(), now.clone(), now, String::new()]];
     for own in &found.outlook {
-        let spread: Vec<String> =
-            own.cells.iter().map(|(name, n)| format!("{n} of `{name}`")).collect();
+        let mut largest: Vec<(&String, &u64)> = own.cells.iter().collect();
+        largest.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        let mut spread: Vec<String> =
+            largest.iter().take(3).map(|(name, n)| format!("{n} of `{name}`")).collect();
+        let rest: u64 = largest.iter().skip(3).map(|(_, n)| **n).sum();
+        if rest > 0 {
+            spread.push(format!("{rest} of the others"));
+        }
         rows.push(vec![
             own.labels.to_string(),
             width(&own.width_random),
