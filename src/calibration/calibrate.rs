@@ -329,7 +329,12 @@ impl Work<'_> {
         }
     }
 
-    pub(super) fn certificate(&self, model: &PanelModel, rows: &[usize], by_model: bool) -> Certificate {
+    pub(super) fn certificate(
+        &self,
+        model: &PanelModel,
+        rows: &[usize],
+        by_model: bool,
+    ) -> Certificate {
         let options = self.options.certificate();
         if by_model {
             return Certificate::refused(options, "the labels are a model's: nothing is certified");
@@ -476,8 +481,7 @@ impl Work<'_> {
             self.panel_series(model, fitted, fit, rows, certificate);
         let cases = self.table.cases();
         let intervals = self.options.intervals();
-        let metrics =
-            judge_metrics("panel", self.panel_kind(), point.clone(), &series, intervals);
+        let metrics = judge_metrics("panel", self.panel_kind(), point.clone(), &series, intervals);
         let bad = decided.iter().zip(&kept).filter(|(i, _)| !cases[**i].good).map(|(_, key)| *key);
         let mut bad: Vec<Key> = bad.collect();
         bad.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));

@@ -201,17 +201,18 @@ fn flips(paired: &Paired<'_>, panel: bool) -> Vec<Flip> {
 fn regressions(change: &Change) -> Vec<String> {
     let mut found = Vec::new();
     let name = &change.name;
-    let mut worse = |what: &str, figure: &super::figure::Measured<super::figure::Figure>, sign: f64| {
-        if let Some(own) = figure.value() {
-            let worst = if sign > 0.0 { own.upper < 0.0 } else { own.lower > 0.0 };
-            if worst {
-                found.push(format!(
-                    "{what} of `{name}` changed by {:+.3} [{:+.3}, {:+.3}] on {} cases",
-                    own.estimate, own.lower, own.upper, own.n
-                ));
+    let mut worse =
+        |what: &str, figure: &super::figure::Measured<super::figure::Figure>, sign: f64| {
+            if let Some(own) = figure.value() {
+                let worst = if sign > 0.0 { own.upper < 0.0 } else { own.lower > 0.0 };
+                if worst {
+                    found.push(format!(
+                        "{what} of `{name}` changed by {:+.3} [{:+.3}, {:+.3}] on {} cases",
+                        own.estimate, own.lower, own.upper, own.n
+                    ));
+                }
             }
-        }
-    };
+        };
     match (&change.agreement, &change.false_positive_rate) {
         (Some(agreement), rate) => {
             worse("agreement with the labels", &agreement.difference, 1.0);
@@ -271,11 +272,7 @@ fn conclusion(found: &RunComparison) -> String {
         .iter()
         .filter(|own| own.first == "undecided" || own.second == "undecided")
         .count();
-    text.push_str(&format!(
-        " {} of {} cases flipped",
-        found.flips.len(),
-        found.cases
-    ));
+    text.push_str(&format!(" {} of {} cases flipped", found.flips.len(), found.cases));
     if undecided > 0 {
         text.push_str(&format!(", {undecided} of them to or from undecided"));
     }
@@ -288,4 +285,4 @@ fn conclusion(found: &RunComparison) -> String {
 
 #[cfg(test)]
 #[path = "compare_tests.rs"]
-mod tests;
+pub(super) mod tests;

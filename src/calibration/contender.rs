@@ -7,9 +7,7 @@ use serde::Serialize;
 
 use super::figure::{Figure, Measured};
 use super::grouping::Groups;
-use super::judge_metrics::{
-    IntervalOptions, JudgeMetrics, OperatingPoint, Series, judge_metrics,
-};
+use super::judge_metrics::{IntervalOptions, JudgeMetrics, OperatingPoint, Series, judge_metrics};
 use super::labelled::LabelledCase;
 use super::table::JudgeKind;
 use crate::stats::Method;
@@ -80,10 +78,7 @@ impl Field<'_> {
     /// A share of the cases compared, with an interval that counts each group once.
     #[must_use]
     pub fn share(&self, holds: impl Fn(usize) -> bool) -> Measured<Figure> {
-        share_of(
-            self.rows.iter().map(|&i| (self.groups.of_case[i], holds(i))),
-            self.resampling(),
-        )
+        share_of(self.rows.iter().map(|&i| (self.groups.of_case[i], holds(i))), self.resampling())
     }
 }
 

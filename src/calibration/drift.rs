@@ -215,7 +215,12 @@ pub(super) fn check_options(tolerance: f64, alpha: f64) -> Result<(), Calibratio
 }
 
 /// How a change stands to its tolerance.
-pub(super) fn stands(difference: &Measured<Figure>, p: &Measured, tolerance: f64, alpha: f64) -> DriftStatus {
+pub(super) fn stands(
+    difference: &Measured<Figure>,
+    p: &Measured,
+    tolerance: f64,
+    alpha: f64,
+) -> DriftStatus {
     let Some(own) = difference.value() else { return DriftStatus::Inconclusive };
     if own.lower >= -tolerance && own.upper <= tolerance {
         DriftStatus::Passed
@@ -245,24 +250,26 @@ fn report(
     match (&change.agreement, &change.false_positive_rate) {
         (Some(agreement), rate) => {
             checks.push(share("agreement", agreement));
-            checks.extend(rate.as_ref().filter(|own| own.n > 0).map(|own| share("false_positive_rate", own)));
+            checks.extend(
+                rate.as_ref().filter(|own| own.n > 0).map(|own| share("false_positive_rate", own)),
+            );
         }
         (None, _) if change.accepted.n > 0 => checks.push(share("accepted", &change.accepted)),
         (None, _) => {}
     }
     let says = paired.says(judge);
-    let scores: Vec<(usize, f64, f64)> = says
-        .iter()
-        .enumerate()
-        .filter_map(|(i, (a, b))| Some((i, a.score?, b.score?)))
-        .collect();
+    let scores: Vec<(usize, f64, f64)> =
+        says.iter().enumerate().filter_map(|(i, (a, b))| Some((i, a.score?, b.score?))).collect();
     checks.push(score_check(&change.score, &scores, options));
     // A judge that stopped answering is no judge that stayed the same.
     checks.push(share("unscored", &change.unscored));
     let status = checks.iter().map(|own| own.status).max().unwrap_or(DriftStatus::Inconclusive);
-    let cusum = Measured(shift(&scores, options.resampling.seed).map(|(peak, place, p)| {
-        CusumCheck { peak, at: paired.cases[place].second.id.clone(), p }
-    }));
+    let cusum =
+        Measured(shift(&scores, options.resampling.seed).map(|(peak, place, p)| CusumCheck {
+            peak,
+            at: paired.cases[place].second.id.clone(),
+            p,
+        }));
     DriftReport {
         name: change.name.clone(),
         status,
@@ -287,7 +294,8 @@ fn score_check(
     if own.changed == 0 && own.n > 0 {
         // No score changed: at most 1 - 0.05^(1/n) of the scores do, each by the range at most.
         let most = crate::stats::interval::rule_of_three(own.n, 0.05).unwrap_or(1.0);
-        status = if most <= options.tolerance { DriftStatus::Passed } else { DriftStatus::Inconclusive };
+        status =
+            if most <= options.tolerance { DriftStatus::Passed } else { DriftStatus::Inconclusive };
     } else if own.difference.value().is_none()
         && let Some(change) = own.second.value().zip(own.first.value()).map(|(b, a)| b - a)
     {

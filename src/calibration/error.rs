@@ -125,7 +125,9 @@ pub enum CalibrationError {
         suggestion: Option<String>,
     },
     /// Judged cases, and no label for any.
-    #[error("none of the {judged} judged cases has a label: check that both files use the same ids")]
+    #[error(
+        "none of the {judged} judged cases has a label: check that both files use the same ids"
+    )]
     NoLabelledCase {
         /// Judged cases.
         judged: u64,

@@ -248,9 +248,8 @@ pub fn estimate(
         rogan_gladen: rogan,
         lee,
         outlook: outlook(&cells, &cut.names, options, &fit),
-        groups: slices.map_or_else(Vec::new, |slices| {
-            by_group(slices, |rows| (counts(rows), options.level))
-        }),
+        groups: slices
+            .map_or_else(Vec::new, |slices| by_group(slices, |rows| (counts(rows), options.level))),
         warnings,
     };
     Ok(report)
@@ -281,7 +280,11 @@ fn said(table: &Table, labelled: &[usize], options: &EstimateOptions) -> Said {
     let all_binary = table.all_binary();
     let mut note = None;
     let accepted: Vec<Option<bool>> = if all_binary {
-        keys.iter().map(|key| key.map(|key| if table.judges.len() == 1 { key.0 >= 1.0 } else { key.0 > 0.5 })).collect()
+        keys.iter()
+            .map(|key| {
+                key.map(|key| if table.judges.len() == 1 { key.0 >= 1.0 } else { key.0 > 0.5 })
+            })
+            .collect()
     } else {
         let least: Option<Key> = match options.accept {
             Some(accept) => Some((accept.0, f64::NEG_INFINITY)),
@@ -465,16 +468,16 @@ fn beside(
     let strict = known.iter().filter(|(good, accepted)| *good && !accepted).count();
     let ppi = ppi_plus_plus(&label, &judge, &rest, Divisor::Sample, options.level);
     let trusted = ppi.is_ok_and(|ppi| ppi.trusted);
-    let of_labels = format!(
-        "labels and verdicts disagree {lenient} times one way (accepted, bad) and {strict} times the other"
-    );
+    let of_labels = format!("{lenient} accepted cases are labelled bad, {strict} others good");
     let ppi = Beside {
         rate: Measured(ppi.map(|ppi| Figure::from(ppi.estimate).clipped(0.0, 1.0))),
         trusted,
         note: if trusted {
-            format!("{of_labels}: at least 10 each, as it needs")
+            format!("{of_labels}: at least 10 of each, as it needs")
         } else {
-            format!("not to be trusted: {of_labels}, and under 10 each its interval is far too narrow")
+            format!(
+                "not to be trusted: {of_labels}; under 10 of each its interval is far too narrow"
+            )
         },
     };
     let good: Vec<bool> = known.iter().map(|(good, _)| *good).collect();

@@ -18,7 +18,9 @@ use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::grouping::{Groups, Items};
 use super::judge_metrics::{OperatingPoint, Series};
 use super::labelled::LabelledCase;
-use super::pairwise::{Comparison, Difference, Measure, PairOptions, against, compare, letter, letters};
+use super::pairwise::{
+    Comparison, Difference, Measure, PairOptions, against, compare, letter, letters,
+};
 use super::positive::Positive;
 use super::split::{Part, Split, SplitPlan, SplitReport};
 use super::table::{Counts, JudgeColumn, JudgeKind, Moments, Table};
@@ -102,7 +104,7 @@ pub struct Row {
     pub spearman: Measured<Figure>,
     /// US dollars a case.
     pub cost_usd: Measured<Figure>,
-    /// Milliseconds a case.
+    /// Milliseconds a judgement; of a panel that ran, those of its slowest judge.
     pub latency_ms: Measured<Figure>,
     /// Share of the cases without a score.
     pub unscored: Measured<Figure>,
@@ -197,7 +199,9 @@ pub fn leaderboard(
     for (place, panel) in panels.iter().enumerate() {
         let seated = seated(table, panel)?;
         let own = panel_contenders(&work, field, panel, &seated, ruled, &mut warnings);
-        if place == 0 && let Some(first) = own.first() {
+        if place == 0
+            && let Some(first) = own.first()
+        {
             subject.clone_from(&first.name);
         }
         contenders.extend(own);
@@ -221,9 +225,8 @@ pub fn leaderboard(
         .map(|measure| compare(*measure, &facing, &case_groups, &good, pair_options))
         .collect();
     let best = best_baseline(&trivial);
-    let against_baseline = best
-        .map(|best| against(&facing, best, &case_groups, pair_options))
-        .unwrap_or_default();
+    let against_baseline =
+        best.map(|best| against(&facing, best, &case_groups, pair_options)).unwrap_or_default();
     let named = named_letters(&comparisons, options.by, &mut warnings);
     let mut board: Vec<Row> = contenders.iter().map(|own| row(own, &named)).collect();
     board.sort_by(|a, b| order(options.by, a, b));
@@ -264,7 +267,7 @@ fn judge(work: &Work<'_>, field: Field<'_>, j: usize, fitted: &Fitted) -> Conten
             point: fitted.points[j].clone(),
             series,
             scored,
-            cost_usd: column.prices.estimate(level).into(),
+            cost_usd: column.cost_of_a_case(level),
             latency_ms: column.latencies.estimate(level).into(),
         },
     )
@@ -274,7 +277,8 @@ fn judge(work: &Work<'_>, field: Field<'_>, j: usize, fitted: &Fitted) -> Conten
 fn seated(table: &Table, panel: &PanelOf) -> Result<Vec<usize>, CalibrationError> {
     let place = |name: &String| {
         table.judges.iter().position(|judge| judge.name == *name).ok_or_else(|| {
-            let present: Vec<String> = table.judges.iter().map(|judge| judge.name.clone()).collect();
+            let present: Vec<String> =
+                table.judges.iter().map(|judge| judge.name.clone()).collect();
             CalibrationError::UnknownJudge {
                 judge: name.clone(),
                 suggestion: crate::config::nearest(name, present.iter().map(String::as_str)),
@@ -307,11 +311,8 @@ fn panel_contenders(
 ) -> Vec<Contender> {
     let all = seated.len() == work.table.judges.len()
         && seated.iter().enumerate().all(|(place, j)| place == *j);
-    let table = if all {
-        Cow::Borrowed(work.table)
-    } else {
-        Cow::Owned(work.table.with_judges(seated))
-    };
+    let table =
+        if all { Cow::Borrowed(work.table) } else { Cow::Owned(work.table.with_judges(seated)) };
     let own = Work {
         table: &table,
         groups: work.groups,
@@ -325,7 +326,7 @@ fn panel_contenders(
     let by_model = table.labels.sources.contains_key(&LabelSource::Model);
     let certificate = own.certificate(&model, field.rows, by_model);
     let kind = own.panel_kind();
-    let cost_usd = summed(&table.judges, |judge| &judge.prices, field.intervals.level);
+    let cost_usd = summed(&table.judges, field.intervals.level);
     let unknown = || Measured::undefined(Reason::NoData);
     let ran = panel.ruled.and_then(|place| ruled.get(place));
     let mut found = Vec::new();
@@ -344,11 +345,8 @@ fn panel_contenders(
         cost_usd: cost_usd.clone(),
         latency_ms: unknown(),
     };
-    let calibrated = if ran.is_some() {
-        format!("{} (calibrated)", panel.name)
-    } else {
-        panel.name.clone()
-    };
+    let calibrated =
+        if ran.is_some() { format!("{} (calibrated)", panel.name) } else { panel.name.clone() };
     found.push(Contender::new(field, made(calibrated, series, decided, point)));
     if ran.is_none() {
         let (series, scored, point) = own.plain_series(field.rows, &fit, model.quorum, &fitted);
@@ -404,15 +402,11 @@ fn as_run(work: &Work<'_>, field: Field<'_>, name: &str, ran: &Ruled) -> Contend
 }
 
 /// The sum of means over judges. Their errors may go together, so the margins are added.
-fn summed(
-    judges: &[JudgeColumn],
-    of: impl Fn(&JudgeColumn) -> &Moments,
-    level: f64,
-) -> Measured<Figure> {
+fn summed(judges: &[JudgeColumn], level: f64) -> Measured<Figure> {
     let mut sum: Option<Figure> = None;
     for judge in judges {
-        let own = match of(judge).estimate(level) {
-            Ok(own) => Figure::from(own),
+        let own = match judge.cost_of_a_case(level).0 {
+            Ok(own) => own,
             Err(undefined) => return Measured(Err(undefined)),
         };
         sum = Some(match sum {
@@ -477,9 +471,8 @@ fn trivial(field: Field<'_>, lengths: &[Option<u64>]) -> Vec<Contender> {
 }
 
 fn best_baseline(trivial: &[Contender]) -> Option<&Contender> {
-    let agreement = |own: &Contender| {
-        own.metrics.accuracy.value().copied().unwrap_or(f64::NEG_INFINITY)
-    };
+    let agreement =
+        |own: &Contender| own.metrics.accuracy.value().copied().unwrap_or(f64::NEG_INFINITY);
     let mut best: Option<&Contender> = None;
     for own in trivial {
         if best.is_none_or(|best| agreement(own) > agreement(best)) {
@@ -506,7 +499,8 @@ fn random(field: Field<'_>, level: f64) -> Row {
         ..base
     };
     // Known without data.
-    let exactly = |base: Figure, value: f64| Figure { estimate: value, lower: value, upper: value, ..base };
+    let exactly =
+        |base: Figure, value: f64| Figure { estimate: value, lower: value, upper: value, ..base };
     let complement = |value: &Measured| Measured(value.0.map(|value| 1.0 - value));
     let unknown = || Measured::undefined(Reason::NoData);
     Row {
@@ -706,7 +700,9 @@ fn beaten(board: &Leaderboard) -> String {
     let rule = &board.best_baseline;
     match beaten.len() {
         0 => format!(" All agree with the labels more often than `{rule}` does."),
-        n if n == all => format!(" None is shown to agree with the labels more often than `{rule}`."),
+        n if n == all => {
+            format!(" None is shown to agree with the labels more often than `{rule}`.")
+        }
         n => {
             let more = if n > 4 { format!(" and {} more", n - 3) } else { String::new() };
             let shown = if n > 4 { &beaten[..3] } else { &beaten[..] };

@@ -205,7 +205,9 @@ impl fmt::Display for LimitFound {
             LimitStatus::NotShown => {
                 write!(f, "{side} {} is not shown", self.limit)?;
                 match self.cases_needed() {
-                    Some(needed) => write!(f, "; about {needed} cases would show it if it stays as it is"),
+                    Some(needed) => {
+                        write!(f, "; about {needed} cases would show it if it stays as it is")
+                    }
                     None => Ok(()),
                 }
             }

@@ -295,7 +295,11 @@ impl<'a> Paired<'a> {
     }
 
     /// The changes of all judges and the panel, their p-values adjusted for their number.
-    pub(super) fn changes(&self, alpha: f64, resampling: Resampling) -> (Option<Change>, Vec<Change>) {
+    pub(super) fn changes(
+        &self,
+        alpha: f64,
+        resampling: Resampling,
+    ) -> (Option<Change>, Vec<Change>) {
         let judges = self.judges();
         let with_panel = judges.len() > 1 || self.first.panel.is_some();
         let family = judges.len() + usize::from(with_panel);
@@ -354,10 +358,7 @@ fn share_change(pairs: &[(usize, bool, bool)], alpha: f64, resampling: Resamplin
         difference,
         gained,
         lost,
-        flips: super::contender::share_of(
-            pairs.iter().map(|(g, a, b)| (*g, a != b)),
-            resampling,
-        ),
+        flips: super::contender::share_of(pairs.iter().map(|(g, a, b)| (*g, a != b)), resampling),
         p_holm: p.clone(),
         p,
         smallest_visible,
@@ -385,11 +386,12 @@ fn mean_change(pairs: &[(usize, f64, f64)], alpha: f64, resampling: Resampling) 
 }
 
 fn adjust(changes: &mut [Change]) {
-    fn family(changes: &mut [Change], of: impl Fn(&mut Change) -> Option<(&Measured, &mut Measured)>) {
-        let p: Vec<Option<f64>> = changes
-            .iter_mut()
-            .map(|own| of(own).and_then(|(p, _)| p.value().copied()))
-            .collect();
+    fn family(
+        changes: &mut [Change],
+        of: impl Fn(&mut Change) -> Option<(&Measured, &mut Measured)>,
+    ) {
+        let p: Vec<Option<f64>> =
+            changes.iter_mut().map(|own| of(own).and_then(|(p, _)| p.value().copied())).collect();
         let given: Vec<f64> = p.iter().flatten().copied().collect();
         let Ok(adjusted) = holm(&given) else { return };
         let mut adjusted = adjusted.into_iter();

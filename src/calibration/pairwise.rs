@@ -117,7 +117,11 @@ pub fn decisions(
         // Groups that never differ are as many cases as there are groups.
         let figure = paired_difference(first_only, second_only, groups, level)
             .map(|own| Figure { n, ..Figure::from(own) });
-        let p = if n == 0 { Err(Reason::NoData.into()) } else { Ok(mcnemar(first_only, second_only).mid_p) };
+        let p = if n == 0 {
+            Err(Reason::NoData.into())
+        } else {
+            Ok(mcnemar(first_only, second_only).mid_p)
+        };
         let flips = (first_only + second_only) as f64 / n.max(1) as f64;
         let visible = if flips == 0.0 {
             Err(Undefined { reason: Reason::NoDiscordantPairs })
@@ -383,8 +387,7 @@ fn deviation(parts: &[(usize, f64)]) -> (Defined, u64) {
         }
         square *= groups as f64 / (groups as f64 - 1.0);
     }
-    let error =
-        if square > 0.0 { Ok(square.sqrt()) } else { Err(Reason::ZeroVariance.into()) };
+    let error = if square > 0.0 { Ok(square.sqrt()) } else { Err(Reason::ZeroVariance.into()) };
     (error, groups as u64)
 }
 
@@ -417,9 +420,7 @@ pub fn letters(n: usize, different: impl Fn(usize, usize) -> bool) -> Option<Vec
         (first, column.iter().rposition(|held| *held))
     });
     Some(
-        (0..n)
-            .map(|i| (0..columns.len()).filter(|&letter| columns[letter][i]).collect())
-            .collect(),
+        (0..n).map(|i| (0..columns.len()).filter(|&letter| columns[letter][i]).collect()).collect(),
     )
 }
 
@@ -479,8 +480,7 @@ mod tests {
 
     #[test]
     fn copies_of_cases_in_their_group_are_no_evidence() {
-        let once: Vec<(usize, bool, bool)> =
-            (0..40).map(|i| (i, i % 4 != 0, i % 3 != 0)).collect();
+        let once: Vec<(usize, bool, bool)> = (0..40).map(|i| (i, i % 4 != 0, i % 3 != 0)).collect();
         let copied: Vec<(usize, bool, bool)> =
             once.iter().flat_map(|own| std::iter::repeat_n(*own, 5)).collect();
         let (_, alone, ..) = decisions(&once, 0.05, 0.95);

@@ -177,11 +177,7 @@ pub fn named_runs(
         .iter()
         .map(|run| {
             let same = runs.iter().filter(|own| own.panel_name == run.panel_name).count();
-            if same > 1 {
-                format!("{} {}", run.panel_name, run.id)
-            } else {
-                run.panel_name.clone()
-            }
+            if same > 1 { format!("{} {}", run.panel_name, run.id) } else { run.panel_name.clone() }
         })
         .collect();
     let several = runs.len() > 1;

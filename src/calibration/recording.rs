@@ -320,8 +320,12 @@ impl Rows {
             if !rows.judges.contains_key(&own.judge) {
                 rows.order.push(own.judge.clone());
             }
-            let samples =
-                rows.judges.entry(own.judge.clone()).or_default().entry(own.case.clone()).or_default();
+            let samples = rows
+                .judges
+                .entry(own.judge.clone())
+                .or_default()
+                .entry(own.case.clone())
+                .or_default();
             if let Some(before) = samples.iter().find(|before| before.order != own.order) {
                 return Err(CalibrationError::BothOrders {
                     judge: own.judge,

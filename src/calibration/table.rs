@@ -85,6 +85,8 @@ pub struct JudgeColumn {
     pub price_usd: Option<f64>,
     /// Mean time of one of its judgements in milliseconds, where known.
     pub latency_ms: Option<f64>,
+    /// Judgements of a case: more than one with repeats and with pairs in both orders.
+    pub judgements_a_case: f64,
     /// Prices of its judgements.
     pub prices: Moments,
     /// Times of its judgements in milliseconds.
@@ -133,6 +135,21 @@ impl Moments {
 }
 
 impl JudgeColumn {
+    /// What it costs to have it judge one case in US dollars, all its judgements together.
+    #[must_use]
+    pub fn cost_of_a_case(&self, level: f64) -> Measured<Figure> {
+        let times = self.judgements_a_case;
+        Measured(self.prices.estimate(level).map(|own| {
+            let own = Figure::from(own);
+            Figure {
+                estimate: times * own.estimate,
+                lower: times * own.lower,
+                upper: times * own.upper,
+                ..own
+            }
+        }))
+    }
+
     /// Share of pairs on which the judge agrees with itself in both orders.
     #[must_use]
     pub fn position_consistency(&self) -> Option<Measured<Figure>> {
@@ -610,6 +627,7 @@ impl TableBuilder {
             orders: (0, 0),
             price_usd: seen.prices.mean(),
             latency_ms: seen.latencies.mean(),
+            judgements_a_case: 0.0,
             prices: seen.prices,
             latencies: seen.latencies,
         };
@@ -631,6 +649,7 @@ impl TableBuilder {
             self.fill(&mut column, case, of_case, orientation);
         }
         column.missing = cases.len() as u64 - judged;
+        column.judgements_a_case = rows.len() as f64 / judged.max(1) as f64;
         column
     }
 

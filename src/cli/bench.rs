@@ -100,11 +100,7 @@ fn panel_of(text: &str) -> Result<PanelOf, String> {
     Ok(PanelOf { name: name.trim().to_owned(), judges, ruled: None })
 }
 
-pub(super) fn run(
-    args: &BenchArgs,
-    global: &Global,
-    printer: &Printer,
-) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &BenchArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let limits = args.limits()?;
     let mut join = args.join.clone();
     if let Some(data) = &args.data {

@@ -57,17 +57,26 @@ fn joined(board: &Leaderboard) -> String {
 }
 
 fn rows(board: &Leaderboard) -> String {
-    let has = |of: fn(&Row) -> &Measured<Figure>| board.rows.iter().any(|row| of(row).value().is_some());
+    let has =
+        |of: fn(&Row) -> &Measured<Figure>| board.rows.iter().any(|row| of(row).value().is_some());
     let (cost, latency) = (has(|row| &row.cost_usd), has(|row| &row.latency_ms));
     let mut header = vec![
-        "contender", "group", "n", "agreement", "bias", "FPR", "FNR", "bad of accepted", "AUC",
+        "contender",
+        "group",
+        "n",
+        "agreement",
+        "bias",
+        "FPR",
+        "FNR",
+        "bad of accepted",
+        "AUC",
         "unscored",
     ];
     if cost {
         header.push("$ a case");
     }
     if latency {
-        header.push("ms a case");
+        header.push("ms");
     }
     let rows = board
         .rows

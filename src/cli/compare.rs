@@ -90,7 +90,11 @@ fn show(found: &RunComparison, flips: usize, printer: &Printer) {
     }
     for change in &changes {
         for (status, n) in &change.statuses {
-            printer.result(&format!("`{}`: {status} on {}", change.name, plural(*n, "case", "cases")));
+            printer.result(&format!(
+                "`{}`: {status} on {}",
+                change.name,
+                plural(*n, "case", "cases")
+            ));
         }
     }
     identities(&found.identities, printer);
@@ -200,7 +204,9 @@ fn flipped(found: &RunComparison, most: usize) -> String {
                 cells.push(label.to_owned());
             }
             cells.extend(
-                own.votes.iter().map(|vote| format!("{} to {}", value(&vote.first), value(&vote.second))),
+                own.votes
+                    .iter()
+                    .map(|vote| format!("{} to {}", value(&vote.first), value(&vote.second))),
             );
             cells
         })

@@ -70,11 +70,7 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
                 group: pattern.as_ref(),
                 tolerance: args.tolerance,
                 alpha: args.alpha,
-                resampling: Resampling {
-                    resamples: args.resamples,
-                    seed: args.seed,
-                    level: 0.95,
-                },
+                resampling: Resampling { resamples: args.resamples, seed: args.seed, level: 0.95 },
             };
             drift(&before, &after, &options)?
         }
@@ -125,8 +121,7 @@ impl DriftArgs {
             map: self.sides.map.clone(),
         };
         let joined = join.join(global, None, false)?;
-        let intervals =
-            IntervalOptions { level: 0.95, resamples: self.resamples, seed: self.seed };
+        let intervals = IntervalOptions { level: 0.95, resamples: self.resamples, seed: self.seed };
         Ok(drift_from_profile(
             &profile,
             &joined.table,
@@ -146,9 +141,11 @@ fn show(found: &Drift, printer: &Printer) {
     let mut rows = Vec::new();
     for report in &found.reports {
         for (place, own) in report.checks.iter().enumerate() {
-            let number = |value: Option<&f64>| value.map_or("-".to_owned(), |own| format!("{own:.3}"));
+            let number =
+                |value: Option<&f64>| value.map_or("-".to_owned(), |own| format!("{own:.3}"));
             let first = |text: String| if place == 0 { text } else { String::new() };
-            let flips = if report.flips.value().is_some() { share(&report.flips) } else { "-".to_owned() };
+            let flips =
+                if report.flips.value().is_some() { share(&report.flips) } else { "-".to_owned() };
             let cusum = report.cusum.value().map_or("-".to_owned(), |own| {
                 format!("{:.1} at `{}`, p {:.3}", own.peak, own.at, own.p)
             });

@@ -45,18 +45,10 @@ pub(super) struct EstimateArgs {
     json: bool,
 }
 
-pub(super) fn run(
-    args: &EstimateArgs,
-    global: &Global,
-    printer: &Printer,
-) -> anyhow::Result<Exit> {
-    anyhow::ensure!(
-        args.join.runs.len() < 2,
-        "one run is estimated from: `--run` is named twice"
-    );
+pub(super) fn run(args: &EstimateArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
+    anyhow::ensure!(args.join.runs.len() < 2, "one run is estimated from: `--run` is named twice");
     let joined = args.join.join(global, None, true)?;
-    let slices =
-        args.slice.as_ref().map(|field| args.join.slices(&joined, field)).transpose()?;
+    let slices = args.slice.as_ref().map(|field| args.join.slices(&joined, field)).transpose()?;
     let options = EstimateOptions {
         accept: args.accept,
         quorum: args.quorum,
@@ -127,7 +119,11 @@ fn show(found: &RateEstimate, printer: &Printer) {
                 ]
             })
             .collect();
-        printer.result(&table(&["group", "judged", "labelled", "rate of good cases"], rows, &[1, 2, 3]));
+        printer.result(&table(
+            &["group", "judged", "labelled", "rate of good cases"],
+            rows,
+            &[1, 2, 3],
+        ));
     }
 }
 
@@ -150,7 +146,8 @@ fn cells(found: &RateEstimate) -> String {
 }
 
 fn methods(found: &RateEstimate) -> String {
-    let beside = |name: &str, own: &Beside| vec![name.to_owned(), share(&own.rate), own.note.clone()];
+    let beside =
+        |name: &str, own: &Beside| vec![name.to_owned(), share(&own.rate), own.note.clone()];
     let rows = vec![
         vec![
             "post-stratified".to_owned(),
@@ -171,7 +168,8 @@ fn methods(found: &RateEstimate) -> String {
 
 fn outlook(found: &RateEstimate) -> String {
     let width = |own: &Measured| own.value().map_or("undefined".to_owned(), |own| percent(*own));
-    let now = found.rate.value().map_or("undefined".to_owned(), |own| percent(own.upper - own.lower));
+    let now =
+        found.rate.value().map_or("undefined".to_owned(), |own| percent(own.upper - own.lower));
     let mut rows = vec![vec!["0".to_owned(), now.clone(), now, String::new()]];
     for own in &found.outlook {
         let mut largest: Vec<(&String, &u64)> = own.cells.iter().collect();

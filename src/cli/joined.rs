@@ -90,13 +90,14 @@ impl JoinArgs {
             (None, Some(path)) => Some(Source::open(path)?),
             (None, None) => None,
         };
-        let store =
-            (!self.runs.is_empty()).then(|| Store::open(&global.store)).transpose()?;
+        let store = (!self.runs.is_empty()).then(|| Store::open(&global.store)).transpose()?;
         let from = match (&judgements, &store) {
             (Some(source), _) => Judgements::File(source),
             (None, Some(store)) => Judgements::Runs(store, &self.runs),
             (None, None) => {
-                anyhow::bail!("no judgements: name a file with `--judgements` or a run with `--run`")
+                anyhow::bail!(
+                    "no judgements: name a file with `--judgements` or a run with `--run`"
+                )
             }
         };
         let scales = Scales { default: self.label_scale, ..Scales::default() };

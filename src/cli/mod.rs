@@ -93,7 +93,7 @@ enum Verb {
     Bench(Box<bench::BenchArgs>),
     Estimate(Box<estimate::EstimateArgs>),
     Drift(Box<drift::DriftArgs>),
-    Compare(compare::CompareArgs),
+    Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
