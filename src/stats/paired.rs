@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paired_interval_covers_its_level() {
+    fn the_paired_interval_covers_its_level_within_three_points() {
         use super::super::draw::{multinomial, stream};
         let repeats = 2000u64;
         for (n, b, c) in [(30u64, 10u64, 2u64), (100, 5, 5), (200, 2, 0)] {
@@ -296,7 +296,7 @@ mod tests {
                 })
                 .count();
             let share = held as f64 / repeats as f64;
-            assert!(share > 0.935, "n {n} b {b} c {c}: {share}");
+            assert!(share > 0.92, "n {n} b {b} c {c}: {share}");
         }
     }
 
