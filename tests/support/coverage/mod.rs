@@ -323,7 +323,7 @@ fn trajectory(rng: &mut ChaCha8Rng, checks: u32, rho: f64, feasible: bool) -> Ve
 /// P(the largest of `checks` correlated N(0,1) scores reaches t): the mean over the task's
 /// part of `1 - Phi((t - sqrt(rho) u) / sqrt(1 - rho))^K`, by the trapezoidal rule.
 fn reaches(t: f64, checks: u32, rho: f64) -> f64 {
-    let steps = 4000;
+    let steps = 400;
     let (low, width) = (-8.0, 16.0 / f64::from(steps));
     let below: f64 = (0..=steps)
         .map(|k| {
