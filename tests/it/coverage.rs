@@ -12,6 +12,11 @@ fn the_post_stratified_interval_covers_94_percent_in_all_28_settings() {
             let found = rate_coverage(judge, n, 1500);
             let share = found.post_stratified.share();
             assert!(share >= 0.94, "{judge:?}, {n} labels: {share}");
+            if judge == (0.70, 0.90, 0.80) && n == 100 {
+                let (width, alone) =
+                    (found.post_stratified.mean_width(), found.labels_only.mean_width());
+                assert!(width < alone, "a good judge is worth labels: {width} {alone}");
+            }
         }
     }
 }
@@ -36,6 +41,9 @@ fn a_certified_threshold_breaks_its_bound_no_more_often_than_promised() {
             let most = DELTA + slack(DELTA, repeats);
             assert!(found.violation() <= most, "{bad} bad, {step:?}: {found:?}");
             assert!(found.mean_rate() < ALPHA);
+            if bad == 200 && step.is_none() {
+                assert!(found.mean_accepted_good() > 0.3, "{found:?}");
+            }
         }
     }
     assert_eq!(certificate(44, None, 50).certified, 0, "44 bad cases certify nothing");
