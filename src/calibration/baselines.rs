@@ -59,7 +59,7 @@ pub fn baselines(cases: &[&LabelledCase], lengths: &[Option<u64>], level: f64) -
 
 /// Accepts as many cases as are good, those with the highest scores; ties at the border are
 /// all accepted.
-fn top_share(scores: &[f64], good: &[bool]) -> Vec<bool> {
+pub(super) fn top_share(scores: &[f64], good: &[bool]) -> Vec<bool> {
     let wanted = good.iter().filter(|good| **good).count();
     let mut sorted = scores.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));

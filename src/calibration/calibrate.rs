@@ -87,7 +87,7 @@ impl Default for Options {
 }
 
 impl Options {
-    fn check(&self) -> Result<(), CalibrationError> {
+    pub(super) fn check(&self) -> Result<(), CalibrationError> {
         for (option, value) in
             [("--alpha", self.alpha), ("--delta", self.delta), ("--level", self.level)]
         {
@@ -116,7 +116,7 @@ impl Options {
         Ok(())
     }
 
-    fn intervals(&self) -> IntervalOptions {
+    pub(super) fn intervals(&self) -> IntervalOptions {
         IntervalOptions { level: self.level, resamples: self.resamples, seed: self.seed }
     }
 
@@ -175,15 +175,15 @@ pub fn certify(
 pub(super) struct Work<'a> {
     pub(super) table: &'a Table,
     pub(super) groups: &'a Groups,
-    items: &'a Items,
+    pub(super) items: &'a Items,
     pub(super) options: &'a Options,
-    split: Split,
+    pub(super) split: Split,
 }
 
 /// What is known of each judge before the certify part is looked at.
 pub(super) struct Fitted {
-    comparable: Vec<bool>,
-    maps: Vec<FittedMap>,
+    pub(super) comparable: Vec<bool>,
+    pub(super) maps: Vec<FittedMap>,
     pub(super) points: Vec<Option<OperatingPoint>>,
     pub(super) decisions: Vec<Vec<Option<bool>>>,
 }
@@ -277,7 +277,7 @@ impl Work<'_> {
         }
     }
 
-    fn fit(&self, fit: &[usize]) -> Fitted {
+    pub(super) fn fit(&self, fit: &[usize]) -> Fitted {
         let cases = self.table.cases();
         let comparable: Vec<bool> =
             self.table.judges.iter().map(|judge| comparable(self.table, judge)).collect();
@@ -328,7 +328,7 @@ impl Work<'_> {
         self.table.all_binary() || self.table.labels.target == Target::Good
     }
 
-    fn panel_model(
+    pub(super) fn panel_model(
         &self,
         fitted: &Fitted,
         fit: &[usize],
@@ -363,13 +363,13 @@ impl Work<'_> {
         }
     }
 
-    fn judge(
+    /// The cases of `rows` that a judge scored, as columns, and which they are.
+    pub(super) fn judge_series(
         &self,
         j: usize,
         fitted: &Fitted,
         rows: &[usize],
-        refused: Option<&str>,
-    ) -> JudgeReport {
+    ) -> (Series, Vec<usize>) {
         let judge = &self.table.judges[j];
         let binary = judge.kind == JudgeKind::Binary;
         let (mut series, scored) =
@@ -380,6 +380,18 @@ impl Work<'_> {
         series.accepted = fitted.points[j]
             .is_some()
             .then(|| scored.iter().filter_map(|&i| fitted.decisions[j][i]).collect());
+        (series, scored)
+    }
+
+    fn judge(
+        &self,
+        j: usize,
+        fitted: &Fitted,
+        rows: &[usize],
+        refused: Option<&str>,
+    ) -> JudgeReport {
+        let judge = &self.table.judges[j];
+        let (series, scored) = self.judge_series(j, fitted, rows);
         let metrics = judge_metrics(
             &judge.name,
             judge.kind,
@@ -430,14 +442,15 @@ impl Work<'_> {
         })
     }
 
-    fn panel(
+    /// The calibrated panel's decided cases among `rows` as columns.
+    pub(super) fn panel_series(
         &self,
         model: &PanelModel,
         fitted: &Fitted,
         fit: &[usize],
         rows: &[usize],
         certificate: &Certificate,
-    ) -> (PanelReport, Option<OperatingPoint>) {
+    ) -> PanelSeries {
         let keys = model.keys(self.table, rows, Missing::LeftOut);
         let (decided, kept): (Vec<usize>, Vec<Key>) =
             rows.iter().zip(&keys).filter_map(|(&i, key)| Some((i, (*key)?))).unzip();
@@ -454,10 +467,27 @@ impl Work<'_> {
             group: decided.iter().map(|&i| self.groups.of_case[i]).collect(),
             comparable: model.map != Map::None || fitted.comparable.iter().all(|own| *own),
         };
-        let kind = if self.table.all_binary() { JudgeKind::Binary } else { JudgeKind::Graded };
-        let point = accept.map(|(point, _)| point);
+        PanelSeries { series, decided, keys: kept, point: accept.map(|(point, _)| point) }
+    }
+
+    /// What the panel's scores are.
+    pub(super) fn panel_kind(&self) -> JudgeKind {
+        if self.table.all_binary() { JudgeKind::Binary } else { JudgeKind::Graded }
+    }
+
+    fn panel(
+        &self,
+        model: &PanelModel,
+        fitted: &Fitted,
+        fit: &[usize],
+        rows: &[usize],
+        certificate: &Certificate,
+    ) -> (PanelReport, Option<OperatingPoint>) {
+        let PanelSeries { series, decided, keys: kept, point } =
+            self.panel_series(model, fitted, fit, rows, certificate);
+        let cases = self.table.cases();
         let intervals = self.options.intervals();
-        let metrics = judge_metrics("panel", kind, point.clone(), &series, intervals);
+        let metrics = judge_metrics("panel", self.panel_kind(), point.clone(), &series, intervals);
         let bad = decided.iter().zip(&kept).filter(|(i, _)| !cases[**i].good).map(|(_, key)| *key);
         let mut bad: Vec<Key> = bad.collect();
         bad.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -528,11 +558,19 @@ impl Work<'_> {
         }
     }
 
-    fn plain(&self, rows: &[usize], fit: &[usize], quorum: usize, fitted: &Fitted) -> JudgeMetrics {
+    /// The plain lower median over `rows` as columns, which cases they are, and when it
+    /// accepts.
+    pub(super) fn plain_series(
+        &self,
+        rows: &[usize],
+        fit: &[usize],
+        quorum: usize,
+        fitted: &Fitted,
+    ) -> (Series, Vec<usize>, Option<OperatingPoint>) {
         let table = self.table;
         let scores: Vec<Option<f64>> =
             (0..table.cases().len()).map(|i| plain_median(table, i, quorum)).collect();
-        let kind = if table.all_binary() { JudgeKind::Binary } else { JudgeKind::Graded };
+        let kind = self.panel_kind();
         let point =
             operating_point(kind, &scores, table.cases(), fit, self.options.accept).map(|point| {
                 match kind {
@@ -553,10 +591,16 @@ impl Work<'_> {
         series.accepted = point
             .as_ref()
             .map(|point| scored.iter().filter_map(|&i| Some(accepts(point, scores[i]?))).collect());
-        judge_metrics("plain_median", kind, point, &series, self.options.intervals())
+        (series, scored, point)
     }
 
-    fn lengths(&self, rows: &[usize]) -> Vec<Option<u64>> {
+    fn plain(&self, rows: &[usize], fit: &[usize], quorum: usize, fitted: &Fitted) -> JudgeMetrics {
+        let (series, _, point) = self.plain_series(rows, fit, quorum, fitted);
+        let intervals = self.options.intervals();
+        judge_metrics("plain_median", self.panel_kind(), point, &series, intervals)
+    }
+
+    pub(super) fn lengths(&self, rows: &[usize]) -> Vec<Option<u64>> {
         rows.iter().map(|&i| self.items.facts[i].as_ref().and_then(|facts| facts.length)).collect()
     }
 
@@ -592,7 +636,7 @@ impl Work<'_> {
         blake3::hash(lines.join("\n").as_bytes()).to_hex()[..32].to_owned()
     }
 
-    fn warnings(&self, fitted: &Fitted) -> Vec<String> {
+    pub(super) fn warnings(&self, fitted: &Fitted) -> Vec<String> {
         let mut warnings = Vec::new();
         let counts = &self.table.counts;
         let by_model = self.table.labels.sources.get(&LabelSource::Model);
@@ -631,6 +675,18 @@ impl Work<'_> {
         }
         warnings
     }
+}
+
+/// The calibrated panel over cases.
+pub(super) struct PanelSeries {
+    /// Its decided cases as columns.
+    pub(super) series: Series,
+    /// Which cases they are.
+    pub(super) decided: Vec<usize>,
+    /// Their keys.
+    pub(super) keys: Vec<Key>,
+    /// When it accepts.
+    pub(super) point: Option<OperatingPoint>,
 }
 
 enum PanelRule {

@@ -124,6 +124,72 @@ pub enum CalibrationError {
         /// What was likely meant.
         suggestion: Option<String>,
     },
+    /// Judged cases, and no label for any.
+    #[error(
+        "none of the {judged} judged cases has a label: check that both files use the same ids"
+    )]
+    NoLabelledCase {
+        /// Judged cases.
+        judged: u64,
+    },
+    /// Two recordings without a common case.
+    #[error(
+        "`{first}` and `{second}` have no case in common, such as `{first_case}` and `{second_case}`: compare runs of the same data"
+    )]
+    NothingInCommon {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+        /// A case of the one.
+        first_case: String,
+        /// A case of the other.
+        second_case: String,
+    },
+    /// A case twice in one recording.
+    #[error("case `{case}` stands twice in `{recording}`: it can't be matched")]
+    CaseTwice {
+        /// The case.
+        case: String,
+        /// Where.
+        recording: String,
+    },
+    /// Pairs in both orders.
+    #[error(
+        "judge `{judge}` is recorded on case `{case}` in two orders (lines {first} and {second}): choose one with `--order`"
+    )]
+    BothOrders {
+        /// The judge.
+        judge: String,
+        /// The case.
+        case: String,
+        /// The line of the one.
+        first: u64,
+        /// The line of the other.
+        second: u64,
+    },
+    /// The same run twice.
+    #[error("run `{run}` is named twice")]
+    RunTwice {
+        /// The run.
+        run: String,
+    },
+    /// Two contenders of one name.
+    #[error("two contenders are named `{name}`: give the panel another name")]
+    ContenderTwice {
+        /// The name.
+        name: String,
+    },
+    /// A limit that can't be understood.
+    #[error(
+        "`{text}` is no limit: expected `METRIC=NUMBER` or `CONTENDER:METRIC=NUMBER`, with a metric of {}", quoted(.known)
+    )]
+    Limit {
+        /// What was written.
+        text: String,
+        /// The metrics there are.
+        known: Vec<String>,
+    },
     /// A pattern that does not compile, or captures nothing.
     #[error("`{pattern}` is no group pattern: {message}")]
     GroupPattern {
@@ -297,8 +363,8 @@ fn did_you_mean(suggestion: &Option<String>) -> String {
 }
 
 fn quoted(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(12);
+    let shown: Vec<String> = names.iter().take(16).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(16);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.join(", "))
 }

@@ -35,6 +35,14 @@ pub struct LabelledCase {
     pub ratings: Vec<Rating>,
 }
 
+impl LabelledCase {
+    /// Whether there is a label: only a table that keeps unlabelled cases has others.
+    #[must_use]
+    pub fn is_labelled(&self) -> bool {
+        !self.ratings.is_empty()
+    }
+}
+
 /// What the target of a case is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

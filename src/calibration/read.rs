@@ -10,23 +10,26 @@ use serde_json::Value;
 use super::error::CalibrationError;
 use super::grouping::{Grouping, Groups, Items};
 use super::labelled::{Labels, resolve_criterion};
+use super::leaderboard::{PanelOf, Ruled};
 use super::positive::Positive;
 use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
 use crate::dataset::{
     JudgementReader, LabelOptions, LabelSet, ReadOptions, Source, read_inline_labels, read_labels,
 };
 use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
-use crate::run::rows::each_verdict;
+use crate::ruling::{Decision, Ruling};
+use crate::run::rows::{each_ruling, each_verdict};
 use crate::score::Scale;
-use crate::store::Store;
+use crate::store::{RunRecord, Store};
 use crate::verdict::Status;
 
 /// Where judgements come from.
 pub enum Judgements<'a> {
     /// A file in long form.
     File(&'a Source),
-    /// A stored run: the store and the run's id.
-    Run(&'a Store, &'a str),
+    /// Stored runs: the store and their ids. Of several, each judge is named
+    /// `PANEL/JUDGE`.
+    Runs(&'a Store, &'a [String]),
 }
 
 /// What is read, and how.
@@ -51,6 +54,9 @@ pub struct Inputs<'a> {
     pub judge_scales: BTreeMap<String, Scale>,
     /// The judges to use; all of them where empty.
     pub judges: Vec<String>,
+    /// Whether judged cases without a label are kept, as in
+    /// [`TableOptions::keep_unlabelled`].
+    pub keep_unlabelled: bool,
     /// How labels and judgements are read.
     pub options: LabelOptions,
     /// How cases are read.
@@ -87,7 +93,8 @@ impl Inputs<'_> {
             orders: self.orders,
             judge_scales: self.judge_scales.clone(),
             judges: self.judges.clone(),
-            unit_scores: matches!(self.judgements, Judgements::Run(..)),
+            unit_scores: matches!(self.judgements, Judgements::Runs(..)),
+            keep_unlabelled: self.keep_unlabelled,
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
         let mut sources = Sources::new();
@@ -95,8 +102,10 @@ impl Inputs<'_> {
             Judgements::File(source) => {
                 read_file(&mut builder, source, &self.options, &mut sources)?;
             }
-            Judgements::Run(store, run) => {
-                read_run(&mut builder, store, run, &criterion, &mut sources)?;
+            Judgements::Runs(store, runs) => {
+                for (run, prefix) in named_runs(store, runs)? {
+                    read_run(&mut builder, store, &run, &prefix, &criterion, &mut sources)?;
+                }
             }
         }
         sources.retain(|judge, _| self.judges.is_empty() || self.judges.contains(judge));
@@ -160,38 +169,40 @@ fn noted(notes: Option<&Value>) -> Option<Value> {
 fn read_run(
     builder: &mut TableBuilder,
     store: &Store,
-    run: &str,
+    run: &RunRecord,
+    prefix: &str,
     criterion: &str,
     sources: &mut Sources,
 ) -> Result<(), CalibrationError> {
-    let run = store.run(run)?;
     let wanted = builder.wanted();
     let inverted = inverted(&run.panel);
     each_verdict(store, run.number, |case, verdict| {
-        if !wanted.is_empty() && !wanted.contains(&verdict.judge) {
-            builder.leave_out(&verdict.judge);
+        let judge = format!("{prefix}{}", verdict.judge);
+        if !wanted.is_empty() && !wanted.contains(&judge) {
+            builder.leave_out(&judge);
             return Ok(());
         }
         if verdict.status == Status::Ok
             && let Some(note) = verdict.notes.get(SCORE_SOURCE)
         {
-            sources.entry(verdict.judge.clone()).or_default().add(Some(note));
+            sources.entry(judge.clone()).or_default().add(Some(note));
         }
         if let Some(model) = &verdict.model_returned {
-            builder.observe_model(&verdict.judge, model);
+            builder.observe_model(&judge, model);
         }
-        builder.observe(&verdict.judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
-        builder.observe_seat(&verdict.judge, inverted.contains(&verdict.judge), verdict.sample + 1);
+        builder.observe_seat(&judge, inverted.contains(&verdict.judge), verdict.sample + 1);
         let score = verdict.score_of(criterion);
         builder.measurement(Measurement {
             case,
-            judge: &verdict.judge,
+            judge: &judge,
             status: verdict.status,
             score: score.map(crate::score::Score::get),
             order: None,
             sample: verdict.sample,
             line: 0,
-        })
+        })?;
+        builder.observe(&judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
+        Ok(())
     })
 }
 
@@ -203,4 +214,91 @@ fn inverted(panel: &str) -> Vec<String> {
         .filter(|judge| judge.get("invert").and_then(Value::as_bool) == Some(true))
         .filter_map(|judge| judge.get("name").and_then(Value::as_str).map(str::to_owned))
         .collect()
+}
+
+/// Runs with what their judges' names begin with: nothing for a single one, else the panel's
+/// name, and the run's id too where panels share a name.
+///
+/// # Errors
+/// When a run is not there, or is named twice.
+pub fn named_runs(
+    store: &Store,
+    ids: &[String],
+) -> Result<Vec<(RunRecord, String)>, CalibrationError> {
+    let mut runs: Vec<RunRecord> = Vec::with_capacity(ids.len());
+    for id in ids {
+        let run = store.run(id)?;
+        if runs.iter().any(|own| own.id == run.id) {
+            return Err(CalibrationError::RunTwice { run: run.id });
+        }
+        runs.push(run);
+    }
+    let names: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            let same = runs.iter().filter(|own| own.panel_name == run.panel_name).count();
+            if same > 1 { format!("{} {}", run.panel_name, run.id) } else { run.panel_name.clone() }
+        })
+        .collect();
+    let several = runs.len() > 1;
+    let prefix = |name: String| if several { format!("{name}/") } else { String::new() };
+    Ok(runs.into_iter().zip(names.into_iter().map(prefix)).collect())
+}
+
+/// What the panels of runs decided, each as a panel of its judges.
+///
+/// # Errors
+/// When a run can't be read.
+pub fn ruled_panels(
+    store: &Store,
+    ids: &[String],
+    table: &Table,
+) -> Result<(Vec<PanelOf>, Vec<Ruled>), CalibrationError> {
+    let (mut panels, mut all) = (Vec::new(), Vec::new());
+    for (place, (run, prefix)) in named_runs(store, ids)?.into_iter().enumerate() {
+        let mut ruled = Ruled::default();
+        let mut seats: Vec<String> = Vec::new();
+        each_ruling(store, run.number, |ruling| {
+            ruled.add(&ruling);
+            for vote in ruling.votes.iter().filter(|vote| vote.counted) {
+                let name = format!("{prefix}{}", vote.judge);
+                if !seats.contains(&name) {
+                    seats.push(name);
+                }
+            }
+            Ok::<(), CalibrationError>(())
+        })?;
+        // Of judges left out by `--judge`, the panel's ruling still stands on their votes.
+        seats.retain(|seat| table.judges.iter().any(|judge| judge.name == *seat));
+        let name = prefix.strip_suffix('/').map_or_else(|| run.panel_name.clone(), str::to_owned);
+        let name = if table.judges.iter().any(|judge| judge.name == name) {
+            format!("panel {name}")
+        } else {
+            name
+        };
+        panels.push(PanelOf { name, judges: seats, ruled: Some(place) });
+        all.push(ruled);
+    }
+    Ok((panels, all))
+}
+
+impl Ruled {
+    /// Adds what the panel said about one case.
+    pub fn add(&mut self, ruling: &Ruling) {
+        let accepted = match ruling.decision {
+            Decision::Accept => Some(true),
+            Decision::Reject => Some(false),
+            Decision::Undecided => None,
+        };
+        let score = ruling.score.map(crate::score::Score::get);
+        self.rulings.insert(ruling.case.clone(), (score, accepted));
+        self.threshold = Some(ruling.threshold);
+        let costs: Option<Vec<f64>> = ruling.verdicts.iter().map(|own| own.cost_usd).collect();
+        if let Some(costs) = costs {
+            self.costs.add(costs.iter().sum());
+        }
+        if let Some(longest) = ruling.verdicts.iter().map(|own| own.latency_ms).max() {
+            self.latencies.add(longest as f64);
+        }
+    }
 }

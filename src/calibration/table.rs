@@ -13,8 +13,9 @@ use super::labelled::{LabelledCase, Labels};
 use super::positive::Positive;
 use crate::dataset::{Judgement, Order};
 use crate::score::Scale;
-use crate::stats::Reason;
+use crate::stats::distribution::student_critical;
 use crate::stats::interval::wilson;
+use crate::stats::{Estimate, Interval, Method, Reason};
 use crate::verdict::{Fingerprint, Status, StatusCounts};
 
 /// What a judge's scores are.
@@ -51,6 +52,10 @@ pub struct TableOptions {
     pub judges: Vec<String>,
     /// Whether scores without a declared scale are in [0,1] by their making: those of a run.
     pub unit_scores: bool,
+    /// Whether judged cases without a label stay in the table: [`LabelledCase::is_labelled`]
+    /// tells them apart, and nothing else about them is a truth. For the rate of unlabelled
+    /// data only.
+    pub keep_unlabelled: bool,
 }
 
 /// How a judge sat on the panel of a run.
@@ -98,9 +103,71 @@ pub struct JudgeColumn {
     pub price_usd: Option<f64>,
     /// Mean time of one of its judgements in milliseconds, where known.
     pub latency_ms: Option<f64>,
+    /// Judgements of a case: more than one with repeats and with pairs in both orders.
+    pub judgements_a_case: f64,
+    /// Prices of its judgements.
+    pub prices: Moments,
+    /// Times of its judgements in milliseconds.
+    pub latencies: Moments,
+}
+
+/// Count, mean and spread of numbers that are not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    n: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds a number (Welford 1962).
+    pub fn add(&mut self, value: f64) {
+        self.n += 1;
+        let gap = value - self.mean;
+        self.mean += gap / self.n as f64;
+        self.squares += gap * (value - self.mean);
+    }
+
+    /// The mean; `None` without numbers.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.mean)
+    }
+
+    /// The mean with its Student interval. Numbers that are all the same are a fact and have
+    /// an interval without width.
+    ///
+    /// # Errors
+    /// `no_data`; `too_few_values` for a single number.
+    pub fn estimate(&self, level: f64) -> crate::stats::Defined<Estimate> {
+        let n = self.n as f64;
+        match self.n {
+            0 => return Err(Reason::NoData.into()),
+            1 => return Err(Reason::TooFewValues.into()),
+            _ => {}
+        }
+        let margin = student_critical(level, n - 1.0) * (self.squares / (n - 1.0) / n).sqrt();
+        let interval = Interval::around(self.mean, margin, level).clipped(0.0, f64::INFINITY);
+        Ok(Estimate { point: self.mean, interval, n: self.n as usize, method: Method::StudentT })
+    }
 }
 
 impl JudgeColumn {
+    /// What it costs to have it judge one case in US dollars, all its judgements together.
+    #[must_use]
+    pub fn cost_of_a_case(&self, level: f64) -> Measured<Figure> {
+        let times = self.judgements_a_case;
+        Measured(self.prices.estimate(level).map(|own| {
+            let own = Figure::from(own);
+            Figure {
+                estimate: times * own.estimate,
+                lower: times * own.lower,
+                upper: times * own.upper,
+                ..own
+            }
+        }))
+    }
+
     /// Share of pairs on which the judge agrees with itself in both orders.
     #[must_use]
     pub fn position_consistency(&self) -> Option<Measured<Figure>> {
@@ -177,6 +244,18 @@ impl Table {
         table
     }
 
+    /// The table of some of its judges, by position.
+    #[must_use]
+    pub fn with_judges(&self, judges: &[usize]) -> Self {
+        Self {
+            criterion: self.criterion.clone(),
+            labels: self.labels.clone(),
+            positive: self.positive.clone(),
+            judges: judges.iter().map(|&j| self.judges[j].clone()).collect(),
+            counts: self.counts.clone(),
+        }
+    }
+
     /// Whether every judge only accepts or not.
     #[must_use]
     pub fn all_binary(&self) -> bool {
@@ -233,8 +312,8 @@ struct Row {
 #[derive(Default)]
 struct Seen {
     distinct: BTreeSet<u64>,
-    price: (f64, u64),
-    latency: (f64, u64),
+    prices: Moments,
+    latencies: Moments,
     fingerprint: Option<Fingerprint>,
     models: BTreeSet<String>,
     seat: Option<SeatFacts>,
@@ -293,7 +372,12 @@ impl TableBuilder {
             }
             return Ok(());
         }
-        self.measurement(Measurement::recorded(judgement, line))
+        let before = self.counts.other_judges;
+        self.measurement(Measurement::recorded(judgement, line))?;
+        if self.counts.other_judges == before {
+            self.spent(judgement);
+        }
+        Ok(())
     }
 
     /// Adds a measurement of the criterion.
@@ -313,7 +397,7 @@ impl TableBuilder {
         self.counts.judgements_without_score += u64::from(row.score.is_none());
         let judge = self.judge(row.judge);
         let score = self.on_label_scale(&row)?;
-        let Some(&case) = self.places.get(row.case) else {
+        let Some(case) = self.place(row.case) else {
             self.counts.judgements_without_label += 1;
             if !self.unlabelled.contains(row.case) {
                 self.unlabelled.insert(row.case.to_owned());
@@ -372,9 +456,41 @@ impl TableBuilder {
         let seen = &mut self.seen[place];
         seen.fingerprint.get_or_insert_with(|| fingerprint.clone());
         if let Some(cost) = cost_usd {
-            seen.price = (seen.price.0 + cost, seen.price.1 + 1);
+            seen.prices.add(cost);
         }
-        seen.latency = (seen.latency.0 + latency_ms as f64, seen.latency.1 + 1);
+        seen.latencies.add(latency_ms as f64);
+    }
+
+    /// Price and time that a file records beside a judgement.
+    fn spent(&mut self, judgement: &Judgement) {
+        let number = |name| judgement.metadata.get(name).and_then(recorded_number);
+        let (cost, latency) = (number("cost_usd"), number("latency_ms"));
+        if cost.is_none() && latency.is_none() {
+            return;
+        }
+        let place = self.judge(&judgement.judge) as usize;
+        let seen = &mut self.seen[place];
+        cost.into_iter().for_each(|cost| seen.prices.add(cost));
+        latency.into_iter().for_each(|latency| seen.latencies.add(latency));
+    }
+
+    /// The position of a case; one without a label is added where those are kept.
+    fn place(&mut self, id: &str) -> Option<u32> {
+        if let Some(&place) = self.places.get(id) {
+            return Some(place);
+        }
+        if !self.options.keep_unlabelled {
+            return None;
+        }
+        let place = self.labels.cases.len() as u32;
+        self.labels.cases.push(LabelledCase {
+            id: id.to_owned(),
+            good: false,
+            target: f64::NAN,
+            ratings: Vec::new(),
+        });
+        self.places.insert(id.to_owned(), place);
+        Some(place)
     }
 
     /// How a judge sits on its panel; `samples` is raised to the largest one seen.
@@ -446,9 +562,13 @@ impl TableBuilder {
         let judges = self.columns();
         let counts = Counts {
             cases: kept,
-            good: self.labels.cases.iter().filter(|case| case.good).count() as u64,
-            bad: self.labels.cases.iter().filter(|case| !case.good).count() as u64,
-            cases_without_label: self.unlabelled.len() as u64,
+            good: self.labels.cases.iter().filter(|case| case.is_labelled() && case.good).count()
+                as u64,
+            bad: self.labels.cases.iter().filter(|case| case.is_labelled() && !case.good).count()
+                as u64,
+            cases_without_label: (self.unlabelled.len()
+                + self.labels.cases.iter().filter(|case| !case.is_labelled()).count())
+                as u64,
             tied_labels: self.labels.tied,
             ..self.counts
         };
@@ -540,7 +660,6 @@ impl TableBuilder {
         let seen = &self.seen[place];
         let orientation = self.orientation(seen);
         let cases = &self.labels.cases;
-        let mean = |(sum, n): (f64, u64)| (n > 0).then(|| sum / n as f64);
         let mut column = JudgeColumn {
             name: name.to_owned(),
             fingerprint: seen.fingerprint.clone(),
@@ -561,8 +680,11 @@ impl TableBuilder {
             missing: 0,
             repeats: Vec::new(),
             orders: (0, 0),
-            price_usd: mean(seen.price),
-            latency_ms: mean(seen.latency),
+            price_usd: seen.prices.mean(),
+            latency_ms: seen.latencies.mean(),
+            judgements_a_case: 0.0,
+            prices: seen.prices,
+            latencies: seen.latencies,
         };
         let mut judged = 0;
         for of_case in rows.chunk_by(|a, b| a.case == b.case) {
@@ -570,6 +692,9 @@ impl TableBuilder {
             let case = of_case[0].case as usize;
             for row in of_case {
                 column.statuses.add(row.status);
+                if !cases[case].is_labelled() {
+                    continue;
+                }
                 if cases[case].good {
                     column.statuses_good.add(row.status);
                 } else {
@@ -579,6 +704,7 @@ impl TableBuilder {
             self.fill(&mut column, case, of_case, orientation);
         }
         column.missing = cases.len() as u64 - judged;
+        column.judgements_a_case = rows.len() as f64 / judged.max(1) as f64;
         column
     }
 
@@ -687,6 +813,16 @@ enum Orientation {
     ZeroOne,
     /// A number.
     Number,
+}
+
+/// A number in a row's other columns: CSV holds it as text.
+pub(super) fn recorded_number(value: &serde_json::Value) -> Option<f64> {
+    let number = match value {
+        serde_json::Value::Number(number) => number.as_f64(),
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 /// The mean price of a subset of judges; undefined while one has none.

@@ -1,6 +1,5 @@
 //! `venire calibrate`: labels x verdicts become error rates, maps and a certificate.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,34 +8,27 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::calibrate_report;
 use super::exit::Exit;
+use super::joined::{JoinArgs, judge_scales};
 use super::printer::Printer;
 use crate::calibration::certificate::{CertificateStatus, Mode};
-use crate::calibration::grouping::Grouping;
 use crate::calibration::loops::{Loops, Over};
 use crate::calibration::panel::PanelAggregate;
-use crate::calibration::read::{Inputs, Joined, Judgements};
+use crate::calibration::read::Joined;
 use crate::calibration::split::SplitPlan;
-use crate::calibration::table::Orders;
 use crate::calibration::trajectories::TrajectoryInputs;
 use crate::calibration::{Accept, Options, Positive, Profile, calibrate};
-use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, Scales, Source};
-use crate::score::Scale;
-use crate::store::Store;
+use crate::dataset::{LabelOptions, Source};
 
 /// Examine judges against labels, and bound the panel's error
 ///
 /// Example: `venire calibrate --judgements verdicts.csv --labels labels.csv --positive ">=4" -o support`
 #[derive(Debug, Args)]
 pub(super) struct CalibrateArgs {
-    /// Recorded judgements in long form: case, judge, criterion, score; gzip or not
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["run", "trajectories"])]
-    judgements: Option<PathBuf>,
-    /// Judgements of a stored run: its id, the beginning of it, or `latest`
-    #[arg(long, value_name = "RUN", conflicts_with = "judgements")]
-    run: Option<String>,
+    #[command(flatten)]
+    join: JoinArgs,
     /// Recorded loops in tidy form: trajectory, generation, label, and score or one column a
     /// judge. What is certified is then a whole loop
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["judgements", "run", "labels", "items", "criterion", "label_criterion", "order", "map"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["judgements", "runs", "labels", "items", "criterion", "label_criterion", "order", "map"])]
     trajectories: Option<PathBuf>,
     /// With `--trajectories`: the most generations that the certificate is to hold for; the
     /// last recorded one if not given
@@ -45,31 +37,9 @@ pub(super) struct CalibrateArgs {
     /// With `--trajectories`: the loops that a false accept is counted over
     #[arg(long, value_enum, default_value_t, requires = "trajectories")]
     over: OverArg,
-    /// Labels in long form: case, rater, criterion, label; those of `--items` if not given
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["items", "trajectories"])]
-    labels: Option<PathBuf>,
-    /// The cases, for groups, splits and lengths
-    #[arg(long, value_name = "FILE")]
-    items: Option<PathBuf>,
-    /// The criterion to calibrate; not needed where there is one only
-    #[arg(long, value_name = "NAME")]
-    criterion: Option<String>,
-    /// The labels' criterion, where it has another name than the judgements'
-    #[arg(long, value_name = "NAME")]
-    label_criterion: Option<String>,
-    /// Which labels are good: `>=4`, `=yes`, or a list such as `good,excellent`; `=1` with
-    /// `--trajectories` if not given
-    #[arg(long, value_name = "RULE", required_unless_present = "trajectories")]
-    positive: Option<Positive>,
     /// What a graded judge's score must reach, as in `>=4`; fitted if not given
     #[arg(long, value_name = "RULE")]
     accept: Option<Accept>,
-    /// Cases with the same value of this field belong together
-    #[arg(long, value_name = "FIELD", conflicts_with = "group_regex")]
-    group: Option<String>,
-    /// Cases with the same first capture in their id belong together
-    #[arg(long, value_name = "RE")]
-    group_regex: Option<String>,
     /// Bound of the certified error rate
     #[arg(long, value_name = "RATE", default_value_t = 0.05)]
     alpha: f64,
@@ -91,28 +61,12 @@ pub(super) struct CalibrateArgs {
     /// Least votes for a decision; more than half of the judges if not given
     #[arg(long, value_name = "N")]
     quorum: Option<usize>,
-    /// The scale of the labels, as in `1-5`; inferred if not given
-    #[arg(long, value_name = "SCALE")]
-    label_scale: Option<Scale>,
-    /// The scale of judges, brought onto the labels' one: `SCALE` or `JUDGE=SCALE`; may be
-    /// repeated
-    #[arg(long, value_name = "[JUDGE=]SCALE")]
-    judge_scale: Vec<String>,
-    /// Use only this judge; may be repeated
-    #[arg(long = "judge", value_name = "NAME")]
-    judges: Vec<String>,
-    /// Which presentation of a pair is used
-    #[arg(long, value_enum, default_value_t)]
-    order: OrderArg,
     /// What a judge may be worse than a person and still stand in for one
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     epsilon: f64,
     /// Bootstrap replicates, where groups have several cases
     #[arg(long, value_name = "N", default_value_t = 1000)]
     resamples: usize,
-    /// Read a column as a field, in labels and judgements, as in `case=example`
-    #[arg(long, value_name = "FIELD=COLUMN")]
-    map: Vec<String>,
     /// Seed of the split, the draws and the resampling
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -163,18 +117,7 @@ enum AggregateArg {
     Logistic,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum OrderArg {
-    /// Both: a judge that contradicts itself counts half
-    #[default]
-    Both,
-    /// The output first
-    Ab,
-    /// The baseline first
-    Ba,
-}
-
-fn split_plan(text: &str) -> Result<SplitPlan, String> {
+pub(super) fn split_plan(text: &str) -> Result<SplitPlan, String> {
     if text == "data" {
         return Ok(SplitPlan::Data);
     }
@@ -189,12 +132,13 @@ pub(super) fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
+    anyhow::ensure!(args.join.runs.len() < 2, "one run is calibrated: `--run` is named twice");
     let (joined, loops) = match &args.trajectories {
         Some(file) => {
             let (joined, loops) = args.loops(file)?;
             (joined, Some(loops))
         }
-        None => (args.cases(global)?, None),
+        None => (args.join.join(global, None, false)?, None),
     };
     let options = Options { loops, ..args.options() };
     let calibration =
@@ -219,80 +163,25 @@ pub(super) fn run(
 }
 
 impl CalibrateArgs {
-    fn positive(&self) -> anyhow::Result<Positive> {
-        match &self.positive {
-            Some(positive) => Ok(positive.clone()),
-            None => Ok("=1".parse()?),
-        }
-    }
-
     fn loops(&self, file: &Path) -> anyhow::Result<(Joined, Loops)> {
         let source = Source::open(file)?;
         let inputs = TrajectoryInputs {
             source: &source,
-            positive: self.positive()?,
+            positive: match &self.join.positive {
+                Some(positive) => positive.clone(),
+                None => "=1".parse::<Positive>()?,
+            },
             generations: self.generations,
             over: match self.over {
                 OverArg::NeverComplete => Over::NeverComplete,
                 OverArg::AnyBad => Over::AnyBad,
             },
-            grouping: self.grouping()?,
-            judge_scales: judge_scales(&self.judge_scale)?,
-            judges: self.judges.clone(),
-            options: LabelOptions { scales: self.scales(), ..LabelOptions::default() },
+            grouping: self.join.grouping()?,
+            judge_scales: judge_scales(&self.join.judge_scale)?,
+            judges: self.join.judges.clone(),
+            options: LabelOptions { scales: self.join.scales(), ..LabelOptions::default() },
         };
         Ok(inputs.join()?)
-    }
-
-    fn scales(&self) -> Scales {
-        Scales { default: self.label_scale, ..Scales::default() }
-    }
-
-    fn cases(&self, global: &Global) -> anyhow::Result<Joined> {
-        let args = self;
-        let scales = self.scales();
-        let open = |path: &PathBuf| Source::open(path);
-        let judgements = args.judgements.as_ref().map(open).transpose()?;
-        let labels = args.labels.as_ref().map(open).transpose()?;
-        let items = args.items.as_ref().map(open).transpose()?;
-        let store = args.run.as_ref().map(|_| Store::open(&global.store)).transpose()?;
-        let from = match (&judgements, &store, &args.run) {
-            (Some(source), _, _) => Judgements::File(source),
-            (None, Some(store), Some(run)) => Judgements::Run(store, run),
-            _ => anyhow::bail!("expected `--judgements` or `--run`"),
-        };
-        let map = FieldMap::parse(args.map.iter().map(String::as_str))?;
-        let inputs = Inputs {
-            judgements: from,
-            labels: labels.as_ref(),
-            items: items.as_ref(),
-            criterion: args.criterion.as_deref(),
-            label_criterion: args.label_criterion.as_deref(),
-            positive: args.positive()?,
-            grouping: args.grouping()?,
-            orders: args.orders(),
-            judge_scales: judge_scales(&args.judge_scale)?,
-            judges: args.judges.clone(),
-            options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
-            case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
-        };
-        Ok(inputs.join()?)
-    }
-
-    fn grouping(&self) -> anyhow::Result<Grouping> {
-        Ok(match (&self.group, &self.group_regex) {
-            (Some(field), _) => Grouping::Field(field.clone()),
-            (None, Some(pattern)) => Grouping::pattern(pattern)?,
-            (None, None) => Grouping::Automatic,
-        })
-    }
-
-    fn orders(&self) -> Orders {
-        match self.order {
-            OrderArg::Both => Orders::All,
-            OrderArg::Ab => Orders::Only(Order::Ab),
-            OrderArg::Ba => Orders::Only(Order::Ba),
-        }
     }
 
     fn options(&self) -> Options {
@@ -319,15 +208,6 @@ impl CalibrateArgs {
             ..Options::default()
         }
     }
-}
-
-fn judge_scales(texts: &[String]) -> anyhow::Result<BTreeMap<String, Scale>> {
-    let mut scales = BTreeMap::new();
-    for text in texts {
-        let (judge, scale) = text.rsplit_once('=').unwrap_or(("", text));
-        scales.insert(judge.to_owned(), scale.parse()?);
-    }
-    Ok(scales)
 }
 
 fn profile_path(output: &Path) -> PathBuf {

@@ -3,17 +3,24 @@
 //! Data goes to stdout, words to stderr. Every verb ends in an [`Exit`].
 
 mod answer;
+mod bench;
+mod bench_report;
 mod cache;
 mod calibrate;
 mod calibrate_loops;
 mod calibrate_report;
 mod check;
+mod compare;
 mod completions;
 mod describe;
+mod drift;
+mod estimate;
 mod exit;
 mod export;
+mod figures;
 mod gate;
 mod init;
+mod joined;
 mod list;
 mod loop_;
 mod loop_report;
@@ -28,6 +35,7 @@ mod schema;
 mod score;
 mod select;
 mod show;
+mod sides;
 mod stop;
 mod summary;
 
@@ -90,6 +98,10 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
     Show(show::ShowArgs),
+    Bench(Box<bench::BenchArgs>),
+    Estimate(Box<estimate::EstimateArgs>),
+    Drift(Box<drift::DriftArgs>),
+    Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -148,6 +160,10 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Replay(args) => replay::run(args, printer),
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Show(args) => show::run(args, global, printer),
+        Verb::Bench(args) => bench::run(args, global, printer),
+        Verb::Estimate(args) => estimate::run(args, global, printer),
+        Verb::Drift(args) => drift::run(args, global, printer),
+        Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),

@@ -19,11 +19,18 @@ static FAULT: OnceLock<io::Error> = OnceLock::new();
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Printer {
     quiet: bool,
+    /// Whether results go to stderr, for a verb inside another one.
+    aside: bool,
 }
 
 impl Printer {
     pub(super) fn new(quiet: bool) -> Self {
-        Self { quiet }
+        Self { quiet, aside: false }
+    }
+
+    /// For a verb that another one runs: its result is not the result, and goes to stderr.
+    pub(super) fn aside(self) -> Self {
+        Self { aside: true, ..self }
     }
 
     pub(super) fn quiet(self) -> bool {
@@ -78,6 +85,10 @@ impl Printer {
 
     /// A result in words: on stdout, since it is what was asked for.
     pub(super) fn result(self, text: &str) {
+        if self.aside {
+            self.say(text);
+            return;
+        }
         self.data(text);
     }
 

@@ -85,6 +85,10 @@ pub enum Method {
     Jackknife,
     /// Order statistics of the pairwise slopes (Sen 1968).
     Sen,
+    /// Score interval of a difference of paired shares (Tango 1998).
+    Tango,
+    /// Student t with a standard error over groups, G - 1 degrees of freedom.
+    ClusterRobust,
 }
 
 /// A point with its interval, its count and its method.

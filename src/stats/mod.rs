@@ -45,6 +45,7 @@ pub mod draw;
 pub mod drift;
 mod estimate;
 pub mod evidence;
+pub mod grouped_mean;
 pub mod interval;
 pub mod latent;
 pub mod linear;

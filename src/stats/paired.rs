@@ -4,9 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::distribution::{binomial_pmf, chi_squared_sf, normal_cdf, sign_two_sided};
+use super::distribution::{
+    binomial_pmf, chi_squared_sf, normal_cdf, normal_critical, sign_two_sided,
+};
 use super::summary::{mid_ranks, sorted, tie_sizes};
-use super::undefined::{Defined, Reason, require_finite, undefined};
+use super::undefined::{Defined, Reason, require_finite, require_open_unit, undefined};
+use super::{Estimate, Interval, Method};
 
 /// McNemar's test (1947) of two judges right and wrong on the same cases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +41,58 @@ pub fn mcnemar(first_only: u64, second_only: u64) -> McNemar {
     let gap = (first_only.abs_diff(second_only) as f64 - 1.0).abs();
     let chi_squared = gap * gap / n as f64;
     McNemar { exact_p, mid_p, chi_squared, chi_squared_p: chi_squared_sf(chi_squared, 1.0) }
+}
+
+/// First share minus second on the same `n` cases, with the score interval of Tango (1998):
+/// all D with `|(b - c - n D) / sqrt(n (2 q(D) + D (1 - D)))| <= z`, where q(D) is the
+/// restricted estimate of the second's discordant probability. It has a width without any
+/// discordance: `z^2 / (n + z^2)` to both sides.
+///
+/// # Errors
+/// `no_data`; `bad_counts` for more discordant cases than there are; `out_of_range` for the
+/// level.
+pub fn paired_difference(
+    first_only: u64,
+    second_only: u64,
+    n: u64,
+    level: f64,
+) -> Defined<Estimate> {
+    require_open_unit(level)?;
+    if n == 0 {
+        return undefined(Reason::NoData);
+    }
+    if first_only.checked_add(second_only).is_none_or(|flips| flips > n) {
+        return undefined(Reason::BadCounts);
+    }
+    let (b, c, size) = (first_only as f64, second_only as f64, n as f64);
+    let point = (b - c) / size;
+    let z = normal_critical(level);
+    let score = |d: f64| {
+        let linear = (2.0 * size - b + c) * d - b - c;
+        let constant = -c * d * (1.0 - d);
+        let root = (linear * linear - 8.0 * size * constant).max(0.0).sqrt();
+        let restricted = (root - linear) / (4.0 * size);
+        let variance = size * (2.0 * restricted + d * (1.0 - d));
+        let gap = b - c - size * d;
+        if variance > 0.0 { gap / variance.sqrt() } else { gap * f64::INFINITY }
+    };
+    // The score falls as D grows.
+    let solve = |target: f64, mut low: f64, mut high: f64| {
+        for _ in 0..200 {
+            let middle = f64::midpoint(low, high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            if score(middle) > target { low = middle } else { high = middle }
+        }
+        f64::midpoint(low, high)
+    };
+    let interval = Interval {
+        lower: if point <= -1.0 { -1.0 } else { solve(z, -1.0, point) },
+        upper: if point >= 1.0 { 1.0 } else { solve(-z, point, 1.0) },
+        level,
+    };
+    Ok(Estimate { point, interval, n: n as usize, method: Method::Tango })
 }
 
 /// A statistic with its p-value.
@@ -209,6 +264,40 @@ mod tests {
             wilcoxon_signed_rank(&[0.0; 3], Alternative::Less).unwrap_err().reason,
             Reason::NoDiscordantPairs
         );
+    }
+
+    #[test]
+    fn the_paired_interval_has_its_closed_form_without_discordance_and_mirrors() {
+        let z2 = normal_critical(0.95).powi(2);
+        for n in [1u64, 20, 500] {
+            let e = paired_difference(0, 0, n, 0.95).unwrap();
+            let end = z2 / (n as f64 + z2);
+            assert!((e.interval.upper - end).abs() < 1e-9 && (e.interval.lower + end).abs() < 1e-9);
+        }
+        let (e, m) =
+            (paired_difference(9, 2, 60, 0.9).unwrap(), paired_difference(2, 9, 60, 0.9).unwrap());
+        assert!((e.interval.lower + m.interval.upper).abs() < 1e-9);
+        assert!(e.interval.contains(e.point));
+        assert_eq!(paired_difference(5, 0, 5, 0.95).unwrap().interval.upper, 1.0);
+        assert_eq!(paired_difference(5, 1, 5, 0.95).unwrap_err().reason, Reason::BadCounts);
+        assert_eq!(paired_difference(0, 0, 0, 0.95).unwrap_err().reason, Reason::NoData);
+    }
+
+    #[test]
+    fn the_paired_interval_covers_its_level_within_three_points() {
+        use super::super::draw::{multinomial, stream};
+        let repeats = 2000u64;
+        for (n, b, c) in [(30u64, 10u64, 2u64), (100, 5, 5), (200, 2, 0)] {
+            let held = (0..repeats)
+                .filter(|i| {
+                    let draw = multinomial(&mut stream(n, *i), n, &[b, c, 100 - b - c]);
+                    let e = paired_difference(draw[0], draw[1], n, 0.95).unwrap();
+                    e.interval.contains((b as f64 - c as f64) / 100.0)
+                })
+                .count();
+            let share = held as f64 / repeats as f64;
+            assert!(share > 0.92, "n {n} b {b} c {c}: {share}");
+        }
     }
 
     #[test]

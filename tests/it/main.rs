@@ -4,12 +4,17 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
 mod bad_input;
+mod bench_data;
 mod calibrate;
 mod calibrate_data;
+mod comparing;
 mod control;
 mod control_durability;
 mod control_model;
 mod costs;
+mod coverage;
+#[path = "../support/coverage/mod.rs"]
+mod coverage_runs;
 mod docs;
 mod durability;
 mod external;

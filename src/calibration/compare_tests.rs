@@ -1,0 +1,112 @@
+use super::*;
+use crate::calibration::recording::RecordingOptions;
+use crate::dataset::Source;
+
+const RESAMPLING: Resampling = Resampling { resamples: 200, seed: 1, level: 0.95 };
+
+pub(crate) fn recording(text: &str, name: &str) -> Result<Recording, CalibrationError> {
+    let source = Source::spool(text.as_bytes(), "judgements.csv").unwrap();
+    Recording::of_file(&source, name, &RecordingOptions::default())
+}
+
+/// One judge on `n` cases; `accept` says which it accepts.
+pub(crate) fn judged(n: usize, name: &str, accept: impl Fn(usize) -> bool) -> Recording {
+    let rows: String = (0..n).map(|i| format!("c{i},j,{}\n", u8::from(accept(i)))).collect();
+    recording(&format!("case,judge,score\n{rows}"), name).unwrap()
+}
+
+fn compared(a: &Recording, b: &Recording) -> RunComparison {
+    let options = CompareOptions { labels: None, group: None, resampling: RESAMPLING };
+    compare(a, b, &options).unwrap()
+}
+
+#[test]
+fn a_fall_beyond_chance_is_a_regression_and_chance_is_not() {
+    let before = judged(200, "a", |i| i % 2 == 0);
+    let worse = judged(200, "b", |i| i % 4 == 0);
+    let found = compared(&before, &worse);
+    assert_eq!(found.flips.len(), 50);
+    assert!(found.regressions[0].contains("accepted share of `j`"), "{:?}", found.regressions);
+    assert!(compared(&worse, &before).regressions.is_empty(), "more is no regression");
+    let same = compared(&before, &judged(200, "c", |i| i % 2 == 0 && i != 0));
+    assert!(same.regressions.is_empty(), "one case of 200 can be chance");
+    assert_eq!((same.flips[0].case.as_str(), same.flips[0].second), ("c0", "reject"));
+}
+
+#[test]
+fn with_labels_more_accepted_can_be_the_regression() {
+    let truth: HashMap<String, bool> = (0..200).map(|i| (format!("c{i}"), i % 2 == 0)).collect();
+    let before = judged(200, "a", |i| i % 2 == 0);
+    let lenient = judged(200, "b", |i| i % 2 == 0 || i % 5 == 0);
+    let options = CompareOptions { labels: Some(&truth), group: None, resampling: RESAMPLING };
+    let found = compare(&before, &lenient, &options).unwrap();
+    assert_eq!((found.labelled, found.judges[0].agreement.as_ref().unwrap().lost), (200, 20));
+    assert!(found.regressions.iter().any(|own| own.contains("false-positive rate")));
+    assert!(found.flips.iter().all(|own| own.good == Some(false)));
+}
+
+#[test]
+fn a_judge_that_stops_answering_is_seen_by_its_statuses() {
+    let rows =
+        |failing: usize| -> String {
+            (0..60)
+                .map(|i| {
+                    if i < failing {
+                        format!("c{i},j,,timeout\n")
+                    } else {
+                        format!("c{i},j,1,ok\n")
+                    }
+                })
+                .collect()
+        };
+    let text = |failing| format!("case,judge,score,status\n{}", rows(failing));
+    let (a, b) = (recording(&text(0), "a").unwrap(), recording(&text(15), "b").unwrap());
+    let found = compared(&a, &b);
+    assert_eq!(found.judges[0].statuses["ok to timeout"], 15);
+    assert!(found.regressions.iter().any(|own| own.contains("without a score")));
+    assert_eq!(found.flips.len(), 15);
+    assert_eq!(found.flips[0].votes[0].second, Value::from("timeout"));
+}
+
+#[test]
+fn a_panel_of_a_file_is_its_lower_median_below_a_quorum_nothing() {
+    let file =
+        recording("case,judge,score\na,x,1\na,y,1\na,z,0\nb,x,1\nb,y,\nb,z,\nc,x,0\nc,y,1\n", "f")
+            .unwrap();
+    let of = |place: usize| (file.cases[place].score, file.cases[place].accepted);
+    assert_eq!(
+        [of(0), of(1), of(2)],
+        [(Some(1.0), Some(true)), (None, None), (Some(0.0), Some(false))]
+    );
+}
+
+#[test]
+fn nothing_in_common_duplicates_and_mixed_files_are_refused_with_their_cure() {
+    let (a, b) = (judged(3, "a", |_| true), recording("case,judge,score\nx,j,1\n", "b").unwrap());
+    let options = CompareOptions { labels: None, group: None, resampling: RESAMPLING };
+    let error = compare(&a, &b, &options).unwrap_err().to_string();
+    assert!(error.contains("no case in common, such as `c0` and `x`"), "{error}");
+    let twice = recording("case,judge,score\na,j,1\na,j,0\n", "t").unwrap_err().to_string();
+    assert!(
+        twice.contains("recorded twice on case `a`") && twice.contains("lines 2 and 3"),
+        "{twice}"
+    );
+    let mixed = recording("case,judge,criterion,score\na,j,p,1\na,j,q,0\n", "m").unwrap_err();
+    assert!(mixed.to_string().contains("--criterion"), "{mixed}");
+    let orders = recording("case,judge,score,order\na,j,1,ab\na,j,2,ba\n", "o").unwrap_err();
+    assert!(orders.to_string().contains("--order"), "{orders}");
+    for bad in ["NaN", "inf", "-inf"] {
+        assert!(recording(&format!("case,judge,score\na,j,{bad}\n"), "n").is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn other_judges_are_named_and_the_common_ones_compared() {
+    let a = recording("case,judge,score\na,x,1\na,y,1\nb,x,0\nb,y,1\n", "a").unwrap();
+    let b = recording("case,judge,score\na,x,1\na,z,1\nb,x,0\nb,z,1\n", "b").unwrap();
+    let found = compared(&a, &b);
+    let changed: Vec<(&str, &str)> =
+        found.identities.iter().map(|own| (own.judge.as_str(), own.what)).collect();
+    assert_eq!(changed, [("z", "added"), ("y", "removed")]);
+    assert_eq!(found.judges.len(), 1);
+}

@@ -1,0 +1,116 @@
+//! A leaderboard for a person: what to conclude, then the table.
+
+use super::figures::interval;
+use super::printer::{Printer, plural, table};
+use crate::calibration::contender::ContenderKind;
+use crate::calibration::figure::{Figure, Measured};
+use crate::calibration::leaderboard::{Leaderboard, Row};
+
+pub(super) fn show(board: &Leaderboard, printer: &Printer) {
+    printer.result(&board.conclusion);
+    printer.result("");
+    printer.result(&joined(board));
+    printer.result("");
+    printer.result(&rows(board));
+    printer.result("");
+    printer.result(
+        "Intervals are 95 %. Contenders that share a letter can't be told apart (Holm-adjusted, 5 % over all pairs); baselines judge nothing.",
+    );
+}
+
+fn joined(board: &Leaderboard) -> String {
+    let counts = &board.counts;
+    let mut text = match board.kind {
+        "leaderboard" => "Compared".to_owned(),
+        _ => "Agreement with a model's labels (not a comparison with the truth)".to_owned(),
+    };
+    text.push_str(&format!(
+        " on criterion `{}`: {} ({} good, {} bad by `{}`)",
+        board.criterion,
+        plural(counts.cases, "labelled case", "labelled cases"),
+        counts.good,
+        counts.bad,
+        board.positive,
+    ));
+    if let (Some(fit), Some(certify)) = (&board.split.fit, &board.split.certify) {
+        text.push_str(&format!(
+            "\nThresholds and maps from {} of them, figures from the other {} ({} by {}, seed {})",
+            fit.cases,
+            certify.cases,
+            plural(certify.groups, "group", "groups"),
+            board.split.group,
+            board.split.seed,
+        ));
+    }
+    let left = [
+        (counts.judgements_without_label, "judgements without a label"),
+        (counts.judgements_without_score, "judgements without a score"),
+        (counts.cases_without_judgement, "labelled cases without a judgement"),
+        (counts.tied_labels, "cases whose raters are evenly split"),
+    ];
+    let left: Vec<String> =
+        left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if !left.is_empty() {
+        text.push_str(&format!("\nLeft out: {}", left.join(", ")));
+    }
+    text
+}
+
+fn rows(board: &Leaderboard) -> String {
+    let has =
+        |of: fn(&Row) -> &Measured<Figure>| board.rows.iter().any(|row| of(row).value().is_some());
+    let (cost, latency) = (has(|row| &row.cost_usd), has(|row| &row.latency_ms));
+    let mut header = vec![
+        "contender",
+        "group",
+        "n",
+        "agreement",
+        "bias",
+        "FPR",
+        "FNR",
+        "bad of accepted",
+        "AUC",
+        "unscored",
+    ];
+    if cost {
+        header.push("$ a case");
+    }
+    if latency {
+        header.push("ms");
+    }
+    let rows = board
+        .rows
+        .iter()
+        .map(|row| {
+            let name = match row.kind {
+                ContenderKind::Baseline => format!("({})", row.name),
+                ContenderKind::Judge | ContenderKind::Panel => row.name.clone(),
+            };
+            let mut cells = vec![
+                name,
+                row.letters.join(" "),
+                row.n.to_string(),
+                interval(&row.agreement),
+                interval(&row.bias),
+                interval(&row.false_positive_rate),
+                interval(&row.false_negative_rate),
+                interval(&row.false_acceptance_share),
+                interval(&row.auc),
+                interval(&row.unscored),
+            ];
+            if cost {
+                cells.push(row.cost_usd.value().map_or("-".to_owned(), |own| {
+                    format!("{:.6} [{:.6}, {:.6}]", own.estimate, own.lower, own.upper)
+                }));
+            }
+            if latency {
+                cells.push(row.latency_ms.value().map_or("-".to_owned(), |own| {
+                    format!("{:.1} [{:.1}, {:.1}]", own.estimate, own.lower, own.upper)
+                }));
+            }
+            cells
+        })
+        .collect();
+    let numbers: Vec<usize> = (2..header.len()).collect();
+    table(&header, rows, &numbers)
+}

@@ -1,0 +1,172 @@
+//! `venire drift`: anchors judged again, against an earlier run or a profile.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Global;
+use super::compare::identities;
+use super::exit::Exit;
+use super::figures::{interval, share};
+use super::joined::{JoinArgs, OrderArg};
+use super::printer::{Printer, table};
+use super::sides::SideArgs;
+use crate::calibration::Profile;
+use crate::calibration::drift::{Drift, DriftOptions, DriftStatus, drift};
+use crate::calibration::drift_profile::drift_from_profile;
+use crate::calibration::judge_metrics::IntervalOptions;
+use crate::score::Scale;
+use crate::stats::bootstrap::Resampling;
+
+/// Judge an anchor set again, and see whether the judges are still the same
+///
+/// Example: `venire drift latest --baseline 3f2a --labels anchors.csv --positive "=good"`
+#[derive(Debug, Args)]
+pub(super) struct DriftArgs {
+    /// The run of the anchors to check: its id, the beginning of it, or `latest`; or a file of
+    /// judgements
+    #[arg(value_name = "RUN")]
+    after: String,
+    /// The earlier run of the same anchors, or a file
+    #[arg(long, value_name = "RUN", required_unless_present = "profile")]
+    baseline: Option<String>,
+    /// A profile, whose rates labelled anchors are held against
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline", requires = "labels")]
+    profile: Option<PathBuf>,
+    #[command(flatten)]
+    sides: SideArgs,
+    /// With `--profile`: the scale of the labels, as when it was made
+    #[arg(long, value_name = "SCALE", requires = "profile")]
+    label_scale: Option<Scale>,
+    /// With `--profile`: the scale of judges, as when it was made; may be repeated
+    #[arg(long, value_name = "[JUDGE=]SCALE", requires = "profile")]
+    judge_scale: Vec<String>,
+    /// Largest change that does not matter: of a share, or of scores as a share of their range
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    tolerance: f64,
+    /// Error rate of all judges together
+    #[arg(long, value_name = "RATE", default_value_t = 0.05)]
+    alpha: f64,
+    /// Bootstrap replicates
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    resamples: usize,
+    /// Seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
+    let found = match (&args.profile, &args.baseline) {
+        (Some(profile), _) => args.against_profile(profile, global)?,
+        (None, Some(baseline)) => {
+            let before = args.sides.open(baseline, global)?;
+            let after = args.sides.open(&args.after, global)?;
+            let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
+            let options = DriftOptions {
+                labels: truth.as_ref(),
+                group: pattern.as_ref(),
+                tolerance: args.tolerance,
+                alpha: args.alpha,
+                resampling: Resampling { resamples: args.resamples, seed: args.seed, level: 0.95 },
+            };
+            drift(&before, &after, &options)?
+        }
+        (None, None) => anyhow::bail!("expected `--baseline` or `--profile`"),
+    };
+    for warning in &found.warnings {
+        printer.warn(warning);
+    }
+    if args.json {
+        printer.json(&found.to_json())?;
+    } else {
+        show(&found, printer);
+    }
+    Ok(match found.status {
+        DriftStatus::Passed => Exit::Done,
+        DriftStatus::Drifted => Exit::NotAccepted,
+        DriftStatus::Inconclusive => Exit::Inconclusive,
+    })
+}
+
+impl DriftArgs {
+    fn against_profile(&self, path: &Path, global: &Global) -> anyhow::Result<Drift> {
+        let profile = Profile::read(path)?;
+        let file = Path::new(&self.after).is_file();
+        if let Some(positive) = &self.sides.positive {
+            anyhow::ensure!(
+                *positive == profile.positive,
+                "the profile was made with `--positive \"{}\"`, not \"{positive}\": leave the option out, or calibrate again",
+                profile.positive
+            );
+        }
+        let join = JoinArgs {
+            judgements: file.then(|| PathBuf::from(&self.after)),
+            runs: if file { Vec::new() } else { vec![self.after.clone()] },
+            labels: self.sides.labels.clone(),
+            items: None,
+            criterion: Some(
+                self.sides.criterion.clone().unwrap_or_else(|| profile.criterion.clone()),
+            ),
+            label_criterion: self.sides.label_criterion.clone(),
+            positive: Some(profile.positive.clone()),
+            group: None,
+            group_regex: self.sides.group_regex.clone(),
+            label_scale: self.label_scale,
+            judge_scale: self.judge_scale.clone(),
+            judges: Vec::new(),
+            order: OrderArg::Both,
+            map: self.sides.map.clone(),
+        };
+        let joined = join.join(global, None, false)?;
+        let intervals = IntervalOptions { level: 0.95, resamples: self.resamples, seed: self.seed };
+        Ok(drift_from_profile(
+            &profile,
+            &joined.table,
+            &joined.groups,
+            &self.after,
+            self.tolerance,
+            self.alpha,
+            intervals,
+        )?)
+    }
+}
+
+fn show(found: &Drift, printer: &Printer) {
+    printer.result(&found.conclusion);
+    printer.result("");
+    let header = ["", "check", "", "n", "change", "tolerance", "p", "visible", "flips", "CUSUM"];
+    let mut rows = Vec::new();
+    for report in &found.reports {
+        for (place, own) in report.checks.iter().enumerate() {
+            let number =
+                |value: Option<&f64>| value.map_or("-".to_owned(), |own| format!("{own:.3}"));
+            let first = |text: String| if place == 0 { text } else { String::new() };
+            let flips =
+                if report.flips.value().is_some() { share(&report.flips) } else { "-".to_owned() };
+            let cusum = report.cusum.value().map_or("-".to_owned(), |own| {
+                format!("{:.1} at `{}`, p {:.3}", own.peak, own.at, own.p)
+            });
+            rows.push(vec![
+                first(report.name.clone()),
+                own.what.to_owned(),
+                own.status.name().to_owned(),
+                own.n.to_string(),
+                interval(&own.difference),
+                format!("{:.3}", own.tolerance),
+                number(own.p_holm.value()),
+                number(own.smallest_visible.value()),
+                first(flips),
+                first(cusum),
+            ]);
+        }
+    }
+    printer.result(&table(&header, rows, &[3, 4, 5, 6, 7]));
+    printer.result(&format!(
+        "`{}` before, `{}` after. Changes are after minus before with 95 % intervals; p is Holm-adjusted; `visible` is the least change found four times in five.",
+        found.before, found.after
+    ));
+    identities(&found.identities, printer);
+}
