@@ -4,7 +4,8 @@
 //! A claim is a lock on one byte of a file beside the store, at a place that follows from the
 //! question's key. Two calls of the system a question, no row and no write: beside any answer
 //! it costs nothing. The system gives the lock back when its process dies in whatever way,
-//! so there is nothing to expire and nothing to clean up. Where the system or the disk has no
+//! so there is nothing to expire and nothing to clean up. The system looks through all locks of
+//! a file for each new one, so there are several files. Where the system or the disk has no
 //! such locks every claim is granted, and two processes may ask the same.
 
 use std::fs::File;
@@ -13,11 +14,14 @@ use std::sync::Arc;
 
 use crate::provider::Claim;
 
+/// Files that the claims are spread over.
+const FILES: u8 = 16;
+
 /// Claims of one process on the questions of one store.
 #[derive(Clone, Debug)]
 pub(super) struct Claims {
-    /// `None` where nothing can be claimed.
-    file: Option<Arc<File>>,
+    /// None where nothing can be claimed.
+    files: Vec<Arc<File>>,
 }
 
 /// A byte that is locked until this is dropped.
@@ -31,21 +35,26 @@ impl Claims {
     /// Claims for the store at this path; its folder must be there.
     pub(super) fn beside(store: &Path) -> Self {
         let folder = store.parent().unwrap_or(Path::new("")).join("locks");
-        let mut name = store.file_name().unwrap_or_default().to_owned();
-        name.push(".asked");
-        let opened = std::fs::create_dir_all(&folder).and_then(|()| {
+        let open = |number: u8| {
+            let mut name = store.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".asked-{number:x}"));
             let mut options = File::options();
-            options.read(true).write(true).create(true).truncate(false).open(folder.join(name))
-        });
+            options.read(true).write(true).create(true).truncate(false);
+            options.open(folder.join(name)).map(Arc::new)
+        };
+        let opened = std::fs::create_dir_all(&folder)
+            .and_then(|()| (0..FILES).map(open).collect::<std::io::Result<Vec<_>>>());
         if let Err(error) = &opened {
             tracing::debug!("other processes are not told what is asked: {error}");
         }
-        Self { file: opened.ok().map(Arc::new) }
+        Self { files: opened.unwrap_or_default() }
     }
 
     /// The claim on a key; `None` while another process holds it.
     pub(super) fn claim(&self, key: &[u8; 32]) -> Option<Claim> {
-        let Some(file) = &self.file else { return Some(Box::new(())) };
+        let Some(file) = self.files.get(usize::from(key[31] % FILES)) else {
+            return Some(Box::new(()));
+        };
         let at = place(key);
         match system::lock(file, at) {
             Ok(true) => Some(Box::new(Held { file: Arc::clone(file), at })),
