@@ -116,6 +116,18 @@ impl Options {
         Ok(())
     }
 
+    /// A quorum that no case can reach would certify a panel that never decides.
+    pub(super) fn check_quorum(&self, judges: usize) -> Result<(), CalibrationError> {
+        match self.quorum {
+            Some(quorum) if quorum > judges => Err(CalibrationError::OutOfRange {
+                option: "--quorum",
+                value: quorum as f64,
+                expected: "at most one vote for each judge",
+            }),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn intervals(&self) -> IntervalOptions {
         IntervalOptions { level: self.level, resamples: self.resamples, seed: self.seed }
     }
@@ -145,6 +157,7 @@ pub fn calibrate(
     options: &Options,
 ) -> Result<Calibration, CalibrationError> {
     options.check()?;
+    options.check_quorum(table.judges.len())?;
     let split = Split::make(options.split, options.seed, table.cases(), groups, items, group)?;
     let work = Work { table, groups, items, options, split };
     Ok(work.run())

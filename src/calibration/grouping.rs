@@ -32,10 +32,18 @@ impl Grouping {
     /// # Errors
     /// When it is no regular expression.
     pub fn pattern(pattern: &str) -> Result<Self, CalibrationError> {
-        Regex::new(pattern).map(Self::Pattern).map_err(|error| CalibrationError::GroupPattern {
+        let refused = |message: String| CalibrationError::GroupPattern {
             pattern: pattern.to_owned(),
-            message: error.to_string(),
-        })
+            message,
+        };
+        let read = Regex::new(pattern).map_err(|error| refused(error.to_string()))?;
+        if read.captures_len() < 2 {
+            return Err(refused(
+                "it has no capture: put what names the group in brackets, as in `^(q[0-9]+)-`"
+                    .into(),
+            ));
+        }
+        Ok(Self::Pattern(read))
     }
 
     /// What it is called in reports.

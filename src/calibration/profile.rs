@@ -176,6 +176,7 @@ impl Profile {
     /// a group.
     pub fn read(path: &Path) -> Result<Self, CalibrationError> {
         let name = path.display().to_string();
+        crate::inputs::note(path);
         let text = std::fs::read_to_string(path).map_err(|source| {
             CalibrationError::ProfileFile { action: "read", path: name.clone(), source }
         })?;

@@ -87,15 +87,9 @@ impl AnswerArgs {
         let case = self.read()?;
         let Seated { spec, panel } = self.panel.seat(Client::default())?;
         for output in &self.output {
-            let name = output.display();
             anyhow::ensure!(
                 output.as_os_str() != "-",
                 "`-o -` has no place beside the result on stdout: use `--json`"
-            );
-            anyhow::ensure!(
-                ![self.answer.as_ref(), self.case.as_ref(), Some(&self.panel.config)]
-                    .contains(&Some(output)),
-                "`-o {name}` would overwrite a file that is read"
             );
             super::export::check(output)?;
         }
@@ -128,6 +122,12 @@ impl AnswerArgs {
                 verdict.detail.as_deref().unwrap_or_default()
             ));
         }
+        for verdict in &ruling.verdicts {
+            if let Some(words) = verdict.notes.get("model_mismatch").and_then(|note| note.as_str())
+            {
+                printer.warn(&format!("`{}`: {words}", verdict.judge));
+            }
+        }
         let judged = (case.clone(), ruling);
         for output in &self.output {
             super::export::write_one(output, &spec, &judged, printer)?;
@@ -141,6 +141,7 @@ fn read_file(path: &Path) -> anyhow::Result<String> {
     if path.as_os_str() == "-" {
         std::io::stdin().read_to_end(&mut bytes).context("failed to read stdin")?;
     } else {
+        crate::inputs::note(path);
         bytes =
             std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))?;
     }

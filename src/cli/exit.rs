@@ -58,6 +58,11 @@ pub(super) struct Unwritten {
     pub(super) run: String,
 }
 
+/// The best output of a loop could not be written after all.
+#[derive(Debug, thiserror::Error)]
+#[error("the loop has ended; its best output is kept in its log")]
+pub(super) struct LoopUnwritten;
+
 /// The exit code of an error: 2, unless judging had begun, the machine is at
 /// fault, or a profile was refused.
 pub(super) fn of_error(error: &anyhow::Error) -> Exit {
@@ -68,7 +73,11 @@ pub(super) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.downcast_ref::<StoreError>().is_some_and(|error| !error.is_wrong_path())
             || refuses_profile(cause)
     });
-    if begun || error.is::<Unwritten>() { Exit::Inconclusive } else { Exit::Usage }
+    if begun || error.is::<Unwritten>() || error.is::<LoopUnwritten>() {
+        Exit::Inconclusive
+    } else {
+        Exit::Usage
+    }
 }
 
 /// Whether a write failed for want of room, which no other usage would have changed.

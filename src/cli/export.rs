@@ -67,15 +67,29 @@ pub(super) fn run(args: &ExportArgs, global: &Global, printer: &Printer) -> anyh
     let store = Store::open(&global.store)?;
     let run = store.run(&args.run)?;
     let selection = args.select.selection(&run)?;
+    // `--resume`, and labels in rows, need the data as it was judged.
+    crate::inputs::note(Path::new(&run.data));
     for output in &args.output {
+        not_read(output)?;
         write(&store, &run, output, &args.rows, &selection, printer)?;
     }
     Ok(Exit::Done)
 }
 
+/// Refuses to write over a file that the command reads.
+pub(super) fn not_read(output: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !crate::inputs::was_read(output),
+        "`-o {}` would overwrite a file that is read here: name another one",
+        output.display()
+    );
+    Ok(())
+}
+
 /// Whether a file can be written, and in a format that its extension says.
 pub(super) fn check(output: &Path) -> anyhow::Result<()> {
     let failed = || format!("`-o {}` can't be written", output.display());
+    not_read(output)?;
     if report::Format::from_path(output).is_some() {
         return report::check(output).with_context(failed);
     }

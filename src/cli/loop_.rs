@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::Global;
 use super::answer::text_or_file;
-use super::exit::Exit;
+use super::exit::{Exit, LoopUnwritten};
 use super::loop_report;
 use super::loop_tasks;
 use super::panel::ProfileArgs;
@@ -66,6 +66,14 @@ fn answer(text: &str) -> Result<Answer, String> {
     }
 }
 
+/// Whether the best output can be written to a file, before anything is paid for.
+fn writable(output: &Path) -> anyhow::Result<()> {
+    super::export::not_read(output)?;
+    let failed = || format!("`-o {}` can't be written", output.display());
+    anyhow::ensure!(!output.is_dir(), "`-o {}` is a folder: name a file", output.display());
+    tempfile::NamedTempFile::new_in(folder(output)).map(drop).with_context(failed)
+}
+
 pub(super) async fn run(
     args: &LoopArgs,
     global: &Global,
@@ -90,6 +98,9 @@ pub(super) async fn run(
     }
     let setup = Setup::new(&spec, task, &base, &Client::default())
         .with_context(|| format!("failed to set up the loop `{}`", args.config.display()))?;
+    if let Some(output) = &args.output {
+        writable(output)?;
+    }
     printer.say(&loop_report::limits(&setup));
     let replies = replies(&setup, global)?;
     let stop = Stop::listen(*printer, None);
@@ -105,14 +116,22 @@ pub(super) async fn run(
     let report = driver::run(&setup, &options, &mut watcher).await;
     stop.judged();
     let report = report?;
-    if let (Some(file), Some(best)) = (&args.output, &report.best) {
-        std::fs::write(file, &best.output)
-            .with_context(|| format!("failed to write `{}`", file.display()))?;
-    }
     if args.json {
         printer.json(&report)?;
     } else {
         printer.result(&loop_report::text(&report));
+    }
+    if let (Some(file), Some(best)) = (&args.output, &report.best) {
+        std::fs::write(file, &best.output)
+            .with_context(|| format!("failed to write `{}`", file.display()))
+            .map_err(|error| error.context(LoopUnwritten))?;
+    }
+    if report.outcome == Class::Interrupted {
+        printer.say(&format!(
+            "interrupted: `venire loop -c {} --resume {}` goes on",
+            args.config.display(),
+            report.run
+        ));
     }
     if report.outcome == Class::Waiting {
         printer.say(&format!(

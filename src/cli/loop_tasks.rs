@@ -169,6 +169,7 @@ impl Many<'_> {
 }
 
 fn rows(file: &Path) -> anyhow::Result<Vec<Row>> {
+    crate::inputs::note(file);
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("failed to read `{}`", file.display()))?;
     text.lines()

@@ -177,6 +177,9 @@ pub(super) struct Started {
     /// The hash of the profile in force, from the flag or the panel's own key.
     #[serde(default)]
     profile_hash: Option<String>,
+    /// US dollars for the whole run; another one may be set when it is resumed.
+    #[serde(default)]
+    cost_limit: Option<f64>,
 }
 
 impl RunArgs {
@@ -192,6 +195,7 @@ impl RunArgs {
             threshold: self.panel.threshold,
             seed: self.panel.seed,
             repeat: self.panel.repeat,
+            cost_limit: self.cost_limit,
             no_cache: self.no_cache,
             profile: self.panel.profile.profile.as_deref().map(absolute).transpose()?,
             allow_mismatch: self.panel.profile.allow_mismatch,
@@ -237,6 +241,7 @@ pub(super) async fn run(
             if let Some(data) = &args.data {
                 started.data.clone_from(data);
             }
+            started.cost_limit = args.cost_limit.or(started.cost_limit);
             started
         }
     };
@@ -258,13 +263,13 @@ pub(super) async fn run(
         return Ok(Exit::Inconclusive);
     }
     warn(&panel, printer);
-    let plan = plan(&panel, &read, args.dry_run || args.cost_limit.is_some())?;
-    check_outputs(args, &started.data, global)?;
+    let plan = plan(&panel, &read, args.dry_run || started.cost_limit.is_some())?;
+    check_outputs(args, global)?;
     if args.dry_run {
         run_report::plan(&panel, &scan, &plan, args.json, printer)?;
         return Ok(Exit::Done);
     }
-    if args.cost_limit.is_some() && plan.cost_usd.is_none() {
+    if started.cost_limit.is_some() && plan.cost_usd.is_none() {
         let unpriced = unpriced(&panel, &read)?;
         anyhow::bail!(
             "`--cost-limit` needs a price for every model, and {unpriced} has none: set `price = {{ input = …, output = … }}` (US dollars per million tokens; zeros for a model that costs nothing)"
@@ -281,7 +286,7 @@ pub(super) async fn run(
                 state: RunState::Running,
                 panel_name: panel.name.clone(),
                 panel_fingerprint: panel.fingerprint().to_string(),
-                panel: serde_json::to_string(&spec)?,
+                panel: serde_json::to_string(&without_headers(serde_json::to_value(&spec)?))?,
                 data: scan.path.clone(),
                 data_hash: scan.data_hash.clone(),
                 options: serde_json::to_string(&started)?,
@@ -304,7 +309,12 @@ pub(super) async fn run(
     let writer = store.writer()?;
     let scope = started.no_cache.then_some(record.id.as_str());
     let replies = Arc::new(store.replies(&writer, scope)?);
-    let ledger = Arc::new(ledger(args.cost_limit)?);
+    let left = match started.cost_limit {
+        // What an earlier process spent on this run counts.
+        Some(limit) if resumed => Some((limit - store.spent_usd(record.number)?).max(0.0)),
+        limit => limit,
+    };
+    let ledger = Arc::new(ledger(left)?);
     let options = Options {
         concurrency: args.max_concurrency as usize,
         retry_errors: args.retry_errors,
@@ -415,7 +425,7 @@ fn plan(panel: &Panel, read: &Read, whole: bool) -> anyhow::Result<Plan> {
 }
 
 /// Whether every output can be written, before anything is judged and paid for.
-fn check_outputs(args: &RunArgs, data: &Path, global: &Global) -> anyhow::Result<()> {
+fn check_outputs(args: &RunArgs, global: &Global) -> anyhow::Result<()> {
     let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
@@ -429,17 +439,31 @@ fn check_outputs(args: &RunArgs, data: &Path, global: &Global) -> anyhow::Result
             );
             continue;
         }
-        for taken in [data, &args.panel.config, &global.store] {
-            anyhow::ensure!(
-                !same(output, taken),
-                "`-o {name}` would overwrite `{}`, which this run reads",
-                taken.display()
-            );
-        }
-        anyhow::ensure!(!args.output[..i].contains(output), "`-o {name}` is named twice");
+        anyhow::ensure!(
+            !same(output, &global.store),
+            "`-o {name}` would overwrite the store `{}`",
+            global.store.display()
+        );
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        anyhow::ensure!(
+            !args.output[..i].iter().any(|other| absolute(other) == absolute(output)),
+            "`-o {name}` is named twice"
+        );
         export::check(output)?;
     }
     Ok(())
+}
+
+/// A panel as it is kept: without the values of request headers, which may be keys.
+fn without_headers(mut panel: serde_json::Value) -> serde_json::Value {
+    let judges = panel.get_mut("judge").and_then(serde_json::Value::as_array_mut);
+    for judge in judges.into_iter().flatten() {
+        let headers = judge.get_mut("headers").and_then(serde_json::Value::as_object_mut);
+        for value in headers.into_iter().flat_map(|headers| headers.values_mut()) {
+            *value = "not kept".into();
+        }
+    }
+    panel
 }
 
 /// The judges whose calls have no price.

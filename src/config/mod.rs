@@ -160,6 +160,7 @@ pub fn read_value(path: &Path) -> Result<Value, ConfigError> {
 
 /// As [`read_value`], with the text, so that problems found later have a line.
 pub(crate) fn read_file(path: &Path) -> Result<File, ConfigError> {
+    crate::inputs::note(path);
     let text = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
     let syntax = |format, message: String| ConfigError::Syntax {

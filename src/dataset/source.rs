@@ -41,6 +41,7 @@ impl Source {
         if path.as_os_str() == "-" {
             return Self::spool(io::stdin().lock(), "-");
         }
+        crate::inputs::note(path);
         let name = path.display().to_string();
         let failed = |source| DatasetError::Read { path: name.clone(), source };
         let file = File::open(path).map_err(failed)?;

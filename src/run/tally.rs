@@ -42,6 +42,10 @@ pub struct JudgeTally {
     pub tokens_out: u64,
     /// What its scores were read from.
     pub score_sources: ScoreSources,
+    /// Verdicts that another model than the one asked for answered.
+    pub model_mismatches: u64,
+    /// Which model was asked for and which answered, of one of them.
+    pub model_mismatch: Option<String>,
     /// Replies of model servers that its verdicts rest on, whenever they were paid for.
     pub run_calls: u64,
     /// US dollars that these cost when they were paid for; `None` where a call has no price.
@@ -113,6 +117,10 @@ impl JudgeTally {
             && let Some(detail) = &verdict.detail
         {
             self.failure = Some(format!("{}: {detail}", verdict.status));
+        }
+        if let Some(note) = verdict.notes.get("model_mismatch") {
+            self.model_mismatches += 1;
+            self.model_mismatch.get_or_insert_with(|| note.as_str().unwrap_or_default().to_owned());
         }
         if verdict.status == Status::Ok {
             self.score_sources.add(verdict.notes.get(SCORE_SOURCE));
@@ -309,7 +317,18 @@ impl Tally {
     /// What to know before trusting the scores.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        self.judges.iter().filter_map(|judge| judge.score_sources.warning(&judge.name)).collect()
+        let sources =
+            self.judges.iter().filter_map(|judge| judge.score_sources.warning(&judge.name));
+        let models = self.judges.iter().filter_map(|judge| {
+            let words = judge.model_mismatch.as_ref()?;
+            Some(format!(
+                "`{}`: {words}, in {} of {} verdicts: its figures are those of the model that answered",
+                judge.name,
+                judge.model_mismatches,
+                judge.statuses.total()
+            ))
+        });
+        sources.chain(models).collect()
     }
 
     /// Verdicts without a score that were asked for.

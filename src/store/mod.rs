@@ -465,6 +465,15 @@ impl Store {
         self.database.each_case(run, each)
     }
 
+    /// US dollars that processes have paid for the verdicts of a run; those answered from the
+    /// store were paid for elsewhere.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn spent_usd(&self, run: i64) -> Result<f64, StoreError> {
+        self.database.spent_usd(run)
+    }
+
     /// How many replies are kept, and their bytes.
     ///
     /// # Errors

@@ -405,6 +405,18 @@ impl Database {
         })
     }
 
+    /// US dollars of the verdicts of a run that were not answered from the store.
+    pub(super) fn spent_usd(&self, run: i64) -> Result<f64, StoreError> {
+        self.on(|connection| {
+            connection.query_row(
+                "SELECT TOTAL(json_extract(body, '$.cost_usd')) FROM verdicts
+                 WHERE run = ?1 AND NOT json_extract(body, '$.cached')",
+                params![run],
+                |row| row.get(0),
+            )
+        })
+    }
+
     /// Whether any reply is kept.
     pub(super) fn has_replies(&self) -> Result<bool, StoreError> {
         self.on(|connection| {

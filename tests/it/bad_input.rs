@@ -472,3 +472,26 @@ fn a_rubric_lists_all_its_errors() {
     bench.write("panel.toml", panel);
     bench.run(&["check"]).exits(2).says(&["mine.toml", "3 errors", "weight", "pass_mark", "name"]);
 }
+
+#[test]
+fn no_verb_writes_over_what_it_reads() {
+    let bench = Workbench::with_rules();
+    bench.write("j.csv", "case,judge,score\na,r,1\nb,r,0\nc,r,1\n");
+    bench.write(
+        "replay.toml",
+        "threshold = 0.5\n[[judge]]\nname = \"r\"\nkind = \"replay\"\nfile = \"j.csv\"\n",
+    );
+    bench.write("a.txt", "an answer");
+    bench.write("task.md", "a task");
+    bench.run(&["run", "cases.csv"]).exits(0);
+    for arguments in [
+        &["run", "cases.csv", "-o", "./cases.csv"][..],
+        &["run", "-c", "replay.toml", "cases.csv", "-o", "j.csv"],
+        &["export", "latest", "-o", "cases.csv"],
+        &["gate", "--input", "@task.md", "a.txt", "-o", "task.md"],
+        &["score", "a.txt", "-o", "panel.toml"],
+    ] {
+        bench.run(arguments).exits(2).says(&["would overwrite"]);
+    }
+    bench.run(&["run", "cases.csv", "-o", "x.csv", "-o", "./x.csv"]).exits(2).says(&["twice"]);
+}

@@ -53,6 +53,46 @@ async fn a_resumed_run_costs_what_all_its_verdicts_cost_and_a_process_what_it_sp
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cost_limit_is_the_run_s_and_holds_when_it_is_resumed() {
+    let server = Mock::start(Options::default()).await.unwrap();
+    let bench = bench(&server.url(), PRICE);
+    let all = bench.run(&["run", "cases.jsonl", "-q", "--json", "--no-cache"]).exits(0).json();
+    // Enough for some of the calls; each is set aside at its worst case.
+    let limit = format!("{}", usd(&all, "cost_usd") * 0.7);
+    let arguments = ["run", "cases.jsonl", "-q", "--json", "-j", "1", "--no-cache"];
+    let limited = [&arguments[..], &["--cost-limit", &limit, "--max-undecided", "1"]].concat();
+    let first = bench.run(&limited).exits(0).json();
+    assert!(first["statuses"]["budget"].as_u64().unwrap() > 0, "{first}");
+    let spent = usd(&first, "run_cost_usd");
+    for _ in 0..3 {
+        let again = ["run", "--resume", "--retry-errors", "-q", "--json", "--max-undecided", "1"];
+        let resumed = bench.run(&again).exits(0).json();
+        assert!(usd(&resumed, "run_cost_usd") <= limit.parse::<f64>().unwrap() + 1e-9, "{resumed}");
+        assert!(usd(&resumed, "run_cost_usd") >= spent - 1e-9);
+    }
+    let raised = ["run", "--resume", "--retry-errors", "-q", "--json", "--cost-limit", "1000"];
+    let done = bench.run(&raised).exits(0).json();
+    assert_eq!(done["statuses"]["ok"], CASES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_than_the_one_asked_for_is_warned_about_and_headers_are_not_kept() {
+    let server = Mock::start(Options::default()).await.unwrap();
+    let bench = bench(&server.url(), "headers = { x-secret = \"hdr-secret-1\" }");
+    server.script(vec![Fault::OtherModel { name: "gpt-evil".into() }; 3]);
+    let ran = bench.run(&["run", "cases.jsonl", "--json", "-j", "1"]).exits(0);
+    let ran = ran.says(&["gpt-evil", "3 of 10 verdicts"]);
+    let summary = ran.json();
+    assert_eq!(summary["by_judge"][0]["model_mismatches"], 3);
+    assert!(summary["warnings"].to_string().contains("gpt-evil"), "{summary}");
+    server.script(vec![Fault::OtherModel { name: "gpt-evil".into() }]);
+    bench.write("a.txt", "yes");
+    bench.run(&["score", "--input", "q", "a.txt", "--no-cache"]).says(&["gpt-evil"]);
+    let kept = std::fs::read(bench.path(".venire/store.db")).unwrap();
+    assert!(!String::from_utf8_lossy(&kept).contains("hdr-secret-1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_model_without_a_price_cost_is_unknown_even_where_every_call_failed() {
     let server = Mock::start(Options::default()).await.unwrap();
     let bench = bench(&server.url(), "");

@@ -37,6 +37,7 @@ impl ReplayAgentSpec {
                 (None, false) => self.outputs.clone(),
                 (Some(file), true) => {
                     let path = context.resolve(file);
+                    crate::inputs::note(&path);
                     let text = std::fs::read_to_string(&path).map_err(|source| {
                         BuildError::File { field: "agent.file".into(), path: path.clone(), source }
                     })?;

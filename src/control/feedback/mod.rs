@@ -166,6 +166,7 @@ impl FeedbackSpec {
             None => None,
             Some(path) => {
                 let path = base.join(path);
+                crate::inputs::note(&path);
                 let text = std::fs::read_to_string(&path)
                     .map_err(|source| FeedbackError::Read { path, source })?;
                 engine().template_from_str(&text).map_err(|e| template_error(&e))?;

@@ -181,6 +181,7 @@ fn from_file(path: &Path) -> Result<Vec<Example>, BuildError> {
     let invalid = |reason: String| BuildError::invalid("examples", reason);
     let lines = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("jsonl"));
     let value = if lines {
+        crate::inputs::note(path);
         let text = std::fs::read_to_string(path).map_err(|source| BuildError::File {
             field: "examples".into(),
             path: path.to_owned(),

@@ -458,6 +458,7 @@ impl LlmSpec {
             return Ok(Some(template.clone()));
         }
         let path = base.join(template);
+        crate::inputs::note(&path);
         std::fs::read_to_string(&path).map(Some).map_err(|source| BuildError::File {
             field: "template".into(),
             path,

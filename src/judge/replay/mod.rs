@@ -172,6 +172,7 @@ impl ReplaySpec {
         let path = context.resolve(&self.file);
         let failed = |source| BuildError::File { field: "file".into(), path: path.clone(), source };
         let mut hasher = blake3::Hasher::new();
+        crate::inputs::note(&path);
         let file = std::fs::File::open(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => BuildError::invalid("file", not_there(&path)),
             _ => failed(error),

@@ -91,6 +91,7 @@ impl JsonSpec {
             (None, None) => Ok(None),
             (None, Some(path)) => {
                 let path = context.resolve(path);
+                crate::inputs::note(&path);
                 let text = std::fs::read_to_string(&path).map_err(|source| BuildError::File {
                     field: "schema_file".into(),
                     path: path.clone(),
