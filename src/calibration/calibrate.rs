@@ -182,7 +182,7 @@ pub(super) struct Work<'a> {
 
 /// What is known of each judge before the certify part is looked at.
 pub(super) struct Fitted {
-    comparable: Vec<bool>,
+    pub(super) comparable: Vec<bool>,
     maps: Vec<FittedMap>,
     pub(super) points: Vec<Option<OperatingPoint>>,
     pub(super) decisions: Vec<Vec<Option<bool>>>,
@@ -213,6 +213,7 @@ impl Work<'_> {
         let split = self.split.report.clone();
         let loops = self.loop_report(&model, &fit, &report, &certificate);
         let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
+        let curves = self.curves(&model, &fitted, &report, &panel, by_model);
         Calibration {
             version: 1,
             kind: if by_model { "agreement_with_a_model" } else { "calibration" },
@@ -266,6 +267,7 @@ impl Work<'_> {
             ),
             baselines: baselines(&cases, &lengths, self.options.level),
             label_noise: noise,
+            curves,
             warnings,
             groups: self.part_groups(),
             split,

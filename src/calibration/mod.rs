@@ -9,6 +9,7 @@
 pub mod baselines;
 mod calibrate;
 pub mod certificate;
+pub mod curves;
 pub mod dependence;
 mod error;
 pub mod figure;
