@@ -18,7 +18,9 @@ use crate::stats::risk::exact_p;
 use crate::stats::{Defined, Reason};
 
 /// What is bounded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// P(accepted | truly bad), with confidence: the exact order statistic.

@@ -20,7 +20,9 @@ pub const MINIMUM_STACK: usize = 100;
 const RIDGE_PENALTY: f64 = 30.0;
 
 /// How the votes become a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PanelAggregate {
     /// Lower median of the offset votes, then the mean of the mapped ones.

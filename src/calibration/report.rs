@@ -165,6 +165,7 @@ pub struct Calibration {
     /// The judgements' criterion.
     pub criterion: String,
     /// Which labels are good.
+    #[schemars(with = "String")]
     pub positive: Positive,
     /// What scores are compared with.
     pub target: Target,
@@ -211,6 +212,17 @@ pub struct Calibration {
     /// When the panel accepts; `None` where nothing could be fitted.
     #[serde(skip)]
     pub accept: Option<OperatingPoint>,
+}
+
+/// A calibration as it is printed, for its schema.
+#[derive(Debug, schemars::JsonSchema)]
+#[schemars(rename = "PrintedCalibration")]
+pub struct Printed {
+    /// All but the list below.
+    #[schemars(flatten)]
+    pub calibration: Calibration,
+    /// Every figure that is undefined, with its place and reason.
+    pub undefined: Vec<UndefinedFigure>,
 }
 
 impl Calibration {

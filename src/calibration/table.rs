@@ -18,7 +18,9 @@ use crate::stats::interval::wilson;
 use crate::verdict::{Fingerprint, Status, StatusCounts};
 
 /// What a judge's scores are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeKind {
     /// Accept or not: scores are 1 and 0 after orientation.
@@ -54,7 +56,9 @@ pub struct TableOptions {
 }
 
 /// How a judge sat on the panel of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct SeatFacts {
     /// Whether its vote was 1 minus its score.
     pub invert: bool,

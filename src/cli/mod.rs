@@ -22,6 +22,7 @@ mod panel;
 mod printer;
 mod progress;
 mod replay;
+mod report;
 mod run;
 mod run_report;
 mod schema;
@@ -91,6 +92,7 @@ enum Verb {
     Calibrate(Box<calibrate::CalibrateArgs>),
     Show(show::ShowArgs),
     Export(export::ExportArgs),
+    Report(report::ReportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -149,6 +151,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Show(args) => show::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
+        Verb::Report(args) => report::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

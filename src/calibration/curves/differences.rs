@@ -64,7 +64,11 @@ fn dots(pairs: &[(f64, f64)]) -> Vec<Dot> {
         };
         let (x, y) = (span(|pair| pair.0), span(|pair| pair.1));
         let cell = |value: f64, (low, high): (f64, f64)| {
-            if high > low { ((value - low) / (high - low) * SIDE).min(SIDE - 1.0) as u64 } else { 0 }
+            if high > low {
+                ((value - low) / (high - low) * SIDE).min(SIDE - 1.0) as u64
+            } else {
+                0
+            }
         };
         gather(pairs, |pair| (cell(pair.0, x), cell(pair.1, y)), usize::MAX).unwrap_or_default()
     })

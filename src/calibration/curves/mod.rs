@@ -96,8 +96,8 @@ impl Work<'_> {
                 series_of(&judge.scores, cases, &self.groups.of_case, rows, |case| {
                     target(self.table, case)
                 });
-            let comparable = fitted.comparable[j]
-                && (judge.kind == JudgeKind::Graded || self.good_is_target());
+            let comparable =
+                fitted.comparable[j] && (judge.kind == JudgeKind::Graded || self.good_is_target());
             series.comparable = comparable;
             self.of_series(&judge.name, &series, &series.score)
         });
@@ -136,9 +136,13 @@ impl Work<'_> {
             roc: Measured(roc_points(series, shown)),
             histogram: Measured(histogram(shown, &series.good)),
             reliability: graded.then(|| {
-                let probability =
-                    self.good_is_target() || self.table.labels.target == Target::Good;
-                Measured(Reliability::of(series, probability, self.options.level, self.options.seed))
+                let probability = self.good_is_target() || self.table.labels.target == Target::Good;
+                Measured(Reliability::of(
+                    series,
+                    probability,
+                    self.options.level,
+                    self.options.seed,
+                ))
             }),
             differences: graded.then(|| Measured(Differences::of(series, self.options.level))),
         }
@@ -188,7 +192,10 @@ fn histogram(score: &[f64], good: &[bool]) -> Defined<Vec<Bin>> {
         let mut values: Vec<f64> = score.iter().map(|value| value + 0.0).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
-        values.into_iter().map(|value| Bin { lower: value, upper: value, good: 0, bad: 0 }).collect()
+        values
+            .into_iter()
+            .map(|value| Bin { lower: value, upper: value, good: 0, bad: 0 })
+            .collect()
     } else {
         let edge = |i: usize| low + (high - low) * i as f64 / MOST_BINS as f64;
         (0..MOST_BINS)

@@ -11,7 +11,7 @@ use crate::stats::calibration_map::{IsotonicMap, pava};
 use crate::stats::distribution::normal_quantile;
 use crate::stats::draw::{binomial, stream};
 use crate::stats::interval::wilson;
-use crate::stats::summary::quantile;
+use crate::stats::summary::quantile_of_sorted;
 use crate::stats::{Defined, Undefined};
 
 /// Groups of scores at most; up to this many distinct scores each is a group.
@@ -68,12 +68,7 @@ struct Group {
 
 impl Reliability {
     /// `probability` where labels are 1 and 0.
-    pub(super) fn of(
-        series: &Series,
-        probability: bool,
-        level: f64,
-        seed: u64,
-    ) -> Defined<Self> {
+    pub(super) fn of(series: &Series, probability: bool, level: f64, seed: u64) -> Defined<Self> {
         let label: Vec<f64> = if series.comparable {
             series.target.clone()
         } else {
@@ -144,12 +139,7 @@ fn groups(score: &[f64], label: &[f64], good: &[bool]) -> Vec<Group> {
 
 /// Pointwise quantiles of isotonic fits to labels drawn as if every score were the mean label:
 /// 0 and 1 by that probability, else normal with `deviation`.
-fn consistency(
-    groups: &[Group],
-    deviation: Option<f64>,
-    level: f64,
-    seed: u64,
-) -> Vec<(f64, f64)> {
+fn consistency(groups: &[Group], deviation: Option<f64>, level: f64, seed: u64) -> Vec<(f64, f64)> {
     use rand::RngExt as _;
     let weights: Vec<f64> = groups.iter().map(|group| group.n as f64).collect();
     let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); groups.len()];
@@ -177,7 +167,7 @@ fn consistency(
         .into_iter()
         .map(|mut own| {
             own.sort_unstable_by(f64::total_cmp);
-            let at = |q: f64| quantile(&own, q).unwrap_or(f64::NAN);
+            let at = |q: f64| quantile_of_sorted(&own, q).unwrap_or(f64::NAN);
             (at(tail), at(1.0 - tail))
         })
         .collect()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::thinned;
 use crate::calibration::calibrate::Work;
 use crate::calibration::certificate::{Mode, one_a_group};
-use crate::calibration::panel::{Key, Missing, PanelModel, votes};
+use crate::calibration::panel::{Key, PanelModel, votes};
 use crate::stats::interval::clopper_pearson_upper;
 use crate::stats::{Defined, Reason, Undefined};
 
@@ -101,7 +101,11 @@ impl Work<'_> {
                     tiebreak: key.1,
                     accepted: reach(&every, key) as f64 / cases.len() as f64,
                     error: if n == 0 { 0.0 } else { wrong as f64 / n as f64 },
-                    upper: if n == 0 { 1.0 } else { clopper_pearson_upper(wrong, n, options.delta)? },
+                    upper: if n == 0 {
+                        1.0
+                    } else {
+                        clopper_pearson_upper(wrong, n, options.delta)?
+                    },
                     n,
                     true_positive_rate: reach(&good, key) as f64 / good_total as f64,
                 })

@@ -30,9 +30,7 @@ pub(super) fn write(out: &mut dyn Write, calibration: &Value) -> Result<(), Repo
         .map_err(failed)?;
     for (name, figures) in everyone(calibration) {
         for (metric, own) in figures {
-            let text = |value: &Option<Value>| {
-                value.as_ref().map(ToString::to_string).unwrap_or_default()
-            };
+            let text = |value: &Option<Value>| value.as_ref().map(number).unwrap_or_default();
             writer
                 .write_record([
                     &cell(&name),
@@ -48,6 +46,16 @@ pub(super) fn write(out: &mut dyn Write, calibration: &Value) -> Result<(), Repo
     }
     writer.flush()?;
     Ok(())
+}
+
+/// A number with twelve significant digits: the last ones of a sum differ between machines.
+fn number(value: &Value) -> String {
+    match value.as_f64() {
+        Some(own) if value.is_f64() => {
+            format!("{own:.11e}").parse::<f64>().unwrap_or(own).to_string()
+        }
+        _ => value.to_string(),
+    }
 }
 
 /// A name that no spreadsheet takes for a formula.

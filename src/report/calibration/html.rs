@@ -17,7 +17,11 @@ const BODY: &str = include_str!("page.html");
 pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportError> {
     let own = summary(sheet);
     let facts = vec![
-        format!("criterion {}, labels {}", plain(&sheet.criterion), plain(&sheet.labels.scale.note)),
+        format!(
+            "criterion {}, labels {}",
+            plain(&sheet.criterion),
+            plain(&sheet.labels.scale.note)
+        ),
         format!(
             "{}, data {}",
             plain(&sheet.certificate.date),
@@ -28,7 +32,7 @@ pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportErro
         .iter()
         .map(|group| {
             let pictures: Vec<Value> = group.pictures.iter().map(picture).collect();
-            context! { title => group.title, says => group.says, pictures }
+            context! { title => group.title, says => group.says.as_str(), pictures }
         })
         .collect();
     let values = context! {
@@ -48,12 +52,15 @@ pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportErro
 }
 
 fn picture(own: &Picture) -> Value {
-    context! { title => own.title, says => own.says, svg => own.svg }
+    context! { title => own.title.as_str(), says => own.says.as_str(), svg => own.svg.as_str() }
 }
 
 fn table(own: &Table) -> Value {
-    let columns: Vec<Value> =
-        own.columns.iter().map(|(name, number)| context! { name, number }).collect();
+    let columns: Vec<Value> = own
+        .columns
+        .iter()
+        .map(|(name, number)| context! { name => *name, number => *number })
+        .collect();
     let rows: Vec<Vec<Value>> = own
         .rows
         .iter()
@@ -63,12 +70,12 @@ fn table(own: &Table) -> Value {
                 .map(|(cell, (_, number))| {
                     context! {
                         text => plain(&cell.text), detail => plain(&cell.detail), number,
-                        sort => cell.sort.map(|value| value.to_string()),
+                        sort => cell.sort.map(|value| format!("{value:.8}")),
                         name => cell.name,
                     }
                 })
                 .collect()
         })
         .collect();
-    context! { id => own.id, title => own.title, says => own.says, columns, rows }
+    context! { id => own.id, title => own.title, says => own.says.as_str(), columns, rows }
 }

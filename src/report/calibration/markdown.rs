@@ -37,7 +37,8 @@ pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportErro
 fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in crate::report::words::plain(text).chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '@' | '!' | '&') {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '@' | '!' | '&')
+        {
             out.push('\\');
         }
         out.push(c);
@@ -63,6 +64,7 @@ fn cell(own: &Cell) -> String {
     if own.name {
         return markdown_code(&own.text);
     }
-    let detail = if own.detail.is_empty() { String::new() } else { format!(" {}", words(&own.detail)) };
+    let detail =
+        if own.detail.is_empty() { String::new() } else { format!(" {}", words(&own.detail)) };
     format!("{}{detail}", words(&own.text))
 }

@@ -11,8 +11,6 @@ mod pictures;
 mod sheet;
 mod summary;
 mod tables;
-#[cfg(test)]
-mod tests;
 
 use std::io::Write;
 use std::path::Path;

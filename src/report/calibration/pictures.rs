@@ -120,8 +120,8 @@ fn bias(sheet: &Sheet) -> Option<Picture> {
 }
 
 fn roc(sheet: &Sheet) -> Option<Picture> {
-    let curve = |own: &Metrics, points: &crate::calibration::curves::JudgeCurves, panel: bool| {
-        roc::Curve {
+    let curve =
+        |own: &Metrics, points: &crate::calibration::curves::JudgeCurves, panel: bool| roc::Curve {
             name: label(own),
             points: points.roc.value().cloned().unwrap_or_default(),
             works_at: own
@@ -131,8 +131,7 @@ fn roc(sheet: &Sheet) -> Option<Picture> {
                 .map(|(x, y)| (x.estimate, y.estimate)),
             auc: own.interval("auc"),
             panel,
-        }
-    };
+        };
     let mut curves: Vec<roc::Curve> = sheet
         .judges
         .iter()

@@ -65,8 +65,6 @@ pub(super) struct Panel {
     #[serde(flatten)]
     pub(super) metrics: Metrics,
     pub(super) plain_median: Metrics,
-    pub(super) no_quorum: u64,
-    pub(super) quorum: u64,
     #[serde(flatten)]
     pub(super) dependence: Dependence,
 }
@@ -106,7 +104,6 @@ pub(super) struct LabelScale {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Labels {
-    pub(super) count: u64,
     pub(super) by_model: bool,
     pub(super) scale: LabelScale,
 }
@@ -114,7 +111,6 @@ pub(super) struct Labels {
 /// Everything that a report shows.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Sheet {
-    pub(super) version: u32,
     pub(super) criterion: String,
     pub(super) positive: String,
     pub(super) labels: Labels,
@@ -142,7 +138,9 @@ pub enum SheetError {
     )]
     Profile,
     /// Another version of the form.
-    #[error("this calibration has version {found}: expected 1; make it again with this version of venire")]
+    #[error(
+        "this calibration has version {found}: expected 1; make it again with this version of venire"
+    )]
     Version {
         /// The version in the file.
         found: Value,

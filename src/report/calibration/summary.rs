@@ -60,9 +60,13 @@ fn interval(figure: &Figure) -> String {
 
 fn what(sheet: &Sheet) -> (String, &'static str) {
     match (&sheet.loops, sheet.certificate.generations) {
-        (Some(_), k) => {
-            (format!("of loops that stay bad for {}", plural(u64::from(k), "generation", "generations")), "loops")
-        }
+        (Some(_), k) => (
+            format!(
+                "of loops that stay bad for {}",
+                plural(u64::from(k), "generation", "generations")
+            ),
+            "loops",
+        ),
         (None, _) => ("of bad ones".to_owned(), "answers"),
     }
 }
@@ -103,11 +107,7 @@ fn missing(sheet: &Sheet) -> String {
     let reason = own.reason.as_deref().unwrap_or("no reason is known");
     let labels = match own.labels_needed {
         Some(more) => {
-            let of = if sheet.split.fit.is_some() {
-                " in the part that certifies"
-            } else {
-                ""
-            };
+            let of = if sheet.split.fit.is_some() { " in the part that certifies" } else { "" };
             let kind = match (own.mode, &sheet.loops) {
                 (Mode::FalseAcceptanceShare, _) => "labelled cases",
                 (_, Some(_)) => "bad loops",
@@ -135,10 +135,9 @@ fn behind(sheet: &Sheet) -> String {
     let bound = own.upper_bound.map_or_else(String::new, |upper| {
         format!("; upper bound {} with {} confidence", percent(upper), percent(1.0 - own.delta))
     });
-    let good = own
-        .true_positive_rate
-        .value()
-        .map_or_else(String::new, |rate| format!(". Good answers accepted: {} ({})", percent(rate.estimate), interval(rate)));
+    let good = own.true_positive_rate.value().map_or_else(String::new, |rate| {
+        format!(". Good answers accepted: {} ({})", percent(rate.estimate), interval(rate))
+    });
     format!("{tested}{bound}{good}.")
 }
 
@@ -152,7 +151,8 @@ fn observed(sheet: &Sheet) -> String {
         None => format!("an unknown share of the {what} answers"),
     };
     let Some(point) = &own.operating_point else {
-        return "No threshold could be fitted: both good and bad labelled cases are needed.".to_owned();
+        return "No threshold could be fitted: both good and bad labelled cases are needed."
+            .to_owned();
     };
     format!(
         "With its {} threshold the panel accepted {} and {}: an observation, not a promise.",
@@ -167,10 +167,9 @@ fn together(sheet: &Sheet) -> String {
     let judges = plural(sheet.judges.len() as u64, "judge", "judges");
     let mut text = match own.effective_judges.value() {
         Some(effective) => {
-            let correlation = own
-                .mean_error_correlation
-                .value()
-                .map_or_else(String::new, |mean| format!(", mean error correlation {}", short(*mean)));
+            let correlation = own.mean_error_correlation.value().map_or_else(String::new, |mean| {
+                format!(", mean error correlation {}", short(*mean))
+            });
             format!(
                 "{judges} err together like {} independent ones (n = {}{correlation}).",
                 short(*effective),

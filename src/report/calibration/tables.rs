@@ -42,7 +42,9 @@ impl Cell {
                 sort: Some(own.estimate),
                 name: false,
             },
-            Err(undefined) => Self { text: "-".to_owned(), detail: undefined.to_string(), ..Self::default() },
+            Err(undefined) => {
+                Self { text: "-".to_owned(), detail: undefined.to_string(), ..Self::default() }
+            }
         }
     }
 
@@ -123,7 +125,9 @@ fn leaderboard(sheet: &Sheet) -> Table {
                     || "nothing fitted".to_owned(),
                     |point| match (point.origin.as_str(), point.threshold) {
                         ("binary", _) | ("majority", None) => point.accept.clone(),
-                        (origin, Some(threshold)) => format!("from {} ({origin})", short(threshold)),
+                        (origin, Some(threshold)) => {
+                            format!("from {} ({origin})", short(threshold))
+                        }
                         (_, None) => point.accept.clone(),
                     },
                 )),
@@ -215,7 +219,11 @@ fn check_first(sheet: &Sheet) -> Table {
 
 fn noise(sheet: &Sheet) -> Table {
     let n = sheet.panel.metrics.false_positive_rate.value().map_or(0, |own| own.n);
-    let known = sheet.label_noise.sensitivity.iter().filter(|own| own.false_positive_rate.value().is_some());
+    let known = sheet
+        .label_noise
+        .sensitivity
+        .iter()
+        .filter(|own| own.false_positive_rate.value().is_some());
     Table {
         id: "noise",
         title: "If labels are wrong",
@@ -243,7 +251,13 @@ fn maps(sheet: &Sheet) -> Table {
         id: "maps",
         title: "Maps of the judges",
         says: "Fitted on the fit part alone. The offset is what has to be added to a score.".into(),
-        columns: vec![("judge", false), ("map", false), ("labels", true), ("offset", true), ("why", false)],
+        columns: vec![
+            ("judge", false),
+            ("map", false),
+            ("labels", true),
+            ("offset", true),
+            ("why", false),
+        ],
         rows: sheet
             .judges
             .iter()
@@ -316,7 +330,10 @@ fn subsets(sheet: &Sheet) -> Table {
     let own = &sheet.panel.dependence;
     let mut best: Vec<_> = own.subsets.iter().collect();
     best.sort_by(|a, b| {
-        b.accuracy.estimate.total_cmp(&a.accuracy.estimate).then(a.judges.len().cmp(&b.judges.len()))
+        b.accuracy
+            .estimate
+            .total_cmp(&a.accuracy.estimate)
+            .then(a.judges.len().cmp(&b.judges.len()))
     });
     best.truncate(SUBSETS);
     Table {
@@ -358,9 +375,16 @@ fn people(sheet: &Sheet) -> Table {
             "{} raters; {} cases have several of them. Krippendorff's alpha of good or bad: {}.",
             own.count,
             own.cases_with_several,
-            own.krippendorff_alpha_nominal.value().map_or_else(|| "undefined".to_owned(), |alpha| short(*alpha))
+            own.krippendorff_alpha_nominal
+                .value()
+                .map_or_else(|| "undefined".to_owned(), |alpha| short(*alpha))
         ),
-        columns: vec![("rater", false), ("labels", true), ("says good", true), ("agrees with the others", true)],
+        columns: vec![
+            ("rater", false),
+            ("labels", true),
+            ("says good", true),
+            ("agrees with the others", true),
+        ],
         rows: own
             .raters
             .iter()

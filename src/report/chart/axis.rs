@@ -98,14 +98,7 @@ impl Frame {
     }
 
     /// Gridlines, ticks and the name of the horizontal axis.
-    pub fn horizontal(
-        &self,
-        svg: &mut Svg,
-        axis: &Axis,
-        wanted: usize,
-        percent: bool,
-        name: &str,
-    ) {
+    pub fn horizontal(&self, svg: &mut Svg, axis: &Axis, wanted: usize, percent: bool, name: &str) {
         let ticks = axis.ticks(wanted);
         for (tick, label) in ticks.iter().zip(Axis::labels(&ticks, percent)) {
             let x = axis.at(*tick);

@@ -36,7 +36,8 @@ pub fn draw(names: &[String], matrix: &[Vec<Measured>], n: u64, says: &str) -> O
         }
     }
     let more = names.len().saturating_sub(count);
-    let says = if more > 0 { format!("{says} {more} more judges are not drawn.") } else { says.into() };
+    let says =
+        if more > 0 { format!("{says} {more} more judges are not drawn.") } else { says.into() };
     Some(Picture { title: title.to_owned(), says, svg: svg.finish() })
 }
 

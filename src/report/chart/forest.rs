@@ -66,11 +66,7 @@ impl Forest {
         for (place, row) in rows.iter().enumerate() {
             self.row(&mut svg, &axis, 6.0 + LINE * place as f64, row);
         }
-        Some(Picture {
-            title: self.title.clone(),
-            says: self.says.clone(),
-            svg: svg.finish(),
-        })
+        Some(Picture { title: self.title.clone(), says: self.says.clone(), svg: svg.finish() })
     }
 
     fn row(&self, svg: &mut Svg, axis: &Axis, top: f64, row: &Row) {

@@ -52,7 +52,10 @@ pub fn draw(curves: &[Curve], says: &str) -> Option<Picture> {
         if curve.points.len() > 2 {
             let mut line = vec![(x.at(0.0), y.at(0.0))];
             line.extend(
-                curve.points.iter().map(|p| (x.at(p.false_positive_rate), y.at(p.true_positive_rate))),
+                curve
+                    .points
+                    .iter()
+                    .map(|p| (x.at(p.false_positive_rate), y.at(p.true_positive_rate))),
             );
             svg.path(&class("curve", place, curve.panel), &line);
             for point in &curve.points {

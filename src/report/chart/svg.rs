@@ -23,8 +23,8 @@ pub fn escaped(text: &str) -> String {
 #[must_use]
 pub fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
-        'i' | 'j' | 'l' | 'I' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '('
-        | ')' | '[' | ']' => 0.36,
+        'i' | 'j' | 'l' | 'I' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '|' | '\'' | ' '
+        | '(' | ')' | '[' | ']' => 0.36,
         'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.92,
         'A'..='Z' => 0.72,
         c if c.is_ascii() => 0.59,
@@ -48,11 +48,8 @@ pub fn fitted(text: &str, size: f64, room: f64) -> String {
     for kept in (0..chars.len()).rev() {
         let head = kept.div_ceil(2);
         let tail = kept - head;
-        let cut: String = chars[..head]
-            .iter()
-            .chain(['…'].iter())
-            .chain(&chars[chars.len() - tail..])
-            .collect();
+        let cut: String =
+            chars[..head].iter().chain(['…'].iter()).chain(&chars[chars.len() - tail..]).collect();
         if width(&cut, size) <= room {
             return cut;
         }

@@ -66,11 +66,8 @@ pub fn draw(curve: &ThresholdCurve, limits: &Limits, says: &str) -> Option<Pictu
         if let Some(point) = curve.points.iter().filter(reached).next_back() {
             let at = x.at(point.accepted);
             svg.line("certified", (at, frame.y.0), (at, frame.y.1));
-            let (anchor, side) = if at > WIDTH / 2.0 {
-                (Anchor::End, at - 4.0)
-            } else {
-                (Anchor::Start, at + 4.0)
-            };
+            let (anchor, side) =
+                if at > WIDTH / 2.0 { (Anchor::End, at - 4.0) } else { (Anchor::Start, at + 4.0) };
             let words = format!("certified: from {}", short(key.0));
             svg.sized("certified-words", (side, frame.y.0 - 5.0), anchor, 10.0, &words);
         }
