@@ -340,6 +340,29 @@ impl Serialize for StatusCounts {
     }
 }
 
+impl<'de> Deserialize<'de> for StatusCounts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let counts = std::collections::BTreeMap::<String, u64>::deserialize(deserializer)?;
+        let mut own = Self::default();
+        for (name, n) in counts {
+            let status = Status::from_name(&name)
+                .ok_or_else(|| serde::de::Error::custom(format!("unknown status `{name}`")))?;
+            own.0[status as usize] = n;
+        }
+        Ok(own)
+    }
+}
+
+impl schemars::JsonSchema for StatusCounts {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "StatusCounts".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        std::collections::BTreeMap::<String, u64>::json_schema(generator)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use crate::stats::interval::wilson;
 use crate::stats::{Defined, Reason, Undefined};
 
 /// What a rule without judgement reaches.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Baseline {
     /// `accept_all`, `reject_all`, `random`, `longest` or `shortest`.
     pub name: &'static str,

@@ -226,6 +226,7 @@ impl Work<'_> {
         let split = self.split.report.clone();
         let loops = self.loop_report(&model, &fit, &report, &certificate);
         let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
+        let curves = self.curves(&model, &fitted, &report, &panel, by_model);
         Calibration {
             version: 1,
             kind: if by_model { "agreement_with_a_model" } else { "calibration" },
@@ -279,6 +280,7 @@ impl Work<'_> {
             ),
             baselines: baselines(&cases, &lengths, self.options.level),
             label_noise: noise,
+            curves,
             warnings,
             groups: self.part_groups(),
             split,

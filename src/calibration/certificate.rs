@@ -18,7 +18,9 @@ use crate::stats::risk::exact_p;
 use crate::stats::{Defined, Reason};
 
 /// What is bounded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// P(accepted | truly bad), with confidence: the exact order statistic.
@@ -44,7 +46,7 @@ impl Mode {
 }
 
 /// Whether there is a certified threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CertificateStatus {
     /// There is.
@@ -54,7 +56,7 @@ pub enum CertificateStatus {
 }
 
 /// What may be promised of the panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Certificate {
     /// Whether there is a threshold.
     pub status: CertificateStatus,
@@ -369,7 +371,7 @@ fn compare(a: &Key, b: &Key) -> std::cmp::Ordering {
 }
 
 /// One case of each group among those wanted, drawn by the seed and the case's name.
-fn one_a_group(
+pub(super) fn one_a_group(
     cases: &[CertifyCase<'_>],
     seed: u64,
     wanted: impl Fn(&CertifyCase<'_>) -> bool,

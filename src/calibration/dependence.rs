@@ -26,7 +26,7 @@ const LISTED: usize = 60;
 type Matrix = Vec<Vec<Measured>>;
 
 /// Share of cases on which every judge is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct AllWrong {
     /// The share.
     pub estimate: f64,
@@ -41,7 +41,7 @@ pub struct AllWrong {
 }
 
 /// A panel of some of the judges.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Subset {
     /// Its judges.
     pub judges: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Subset {
 }
 
 /// What the majority loses or gains without one judge.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct LeaveOneOut {
     /// The judge left out.
     pub name: String,
@@ -71,7 +71,7 @@ pub struct LeaveOneOut {
 }
 
 /// Shared error of the judges.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Dependence {
     /// Cases that every judge decided.
     pub complete_cases: u64,
@@ -107,7 +107,7 @@ pub struct Dependence {
 }
 
 /// The most accurate judge.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct BestSingle {
     /// Its name.
     pub name: String,
@@ -116,7 +116,7 @@ pub struct BestSingle {
 }
 
 /// Correlation of score errors, raw and without the raters' noise.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct ScoreErrors {
     /// Cases with every score.
     pub n: u64,

@@ -3,6 +3,9 @@
 //! In JSON an undefined figure is `{"undefined": "reason"}`; [`list_undefined`] collects every
 //! one of a report, so that none hides in the depth.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -10,7 +13,7 @@ use serde_json::Value;
 use crate::stats::{Defined, Estimate, Method, Reason, deserialize_defined, serialize_defined};
 
 /// A point with its interval and count.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// The point estimate.
     pub estimate: f64,
@@ -77,6 +80,25 @@ impl From<Defined<Estimate>> for Measured<Figure> {
     }
 }
 
+impl<T: JsonSchema> JsonSchema for Measured<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Measured_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        json_schema!({
+            "description": "A value, or the reason why there is none.",
+            "anyOf": [value, {
+                "type": "object",
+                "properties": {"undefined": {"type": "string"}},
+                "required": ["undefined"],
+                "additionalProperties": false,
+            }],
+        })
+    }
+}
+
 impl<T: Serialize> Serialize for Measured<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_defined(&self.0, serializer)
@@ -90,7 +112,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Measured<T> {
 }
 
 /// One figure without a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UndefinedFigure {
     /// Where it stands, such as `judges[gpt].cohen_kappa`.
     pub figure: String,

@@ -25,7 +25,7 @@ use crate::stats::regression::least_squares_hc3;
 use crate::stats::{Defined, Estimate, Interval, Method, Reason, Undefined};
 
 /// When a judge accepts, and who says so.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OperatingPoint {
     /// In words, such as `score >= 4`.
     pub accept: String,
@@ -62,7 +62,7 @@ impl Series {
 }
 
 /// CORP parts of the Brier score.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CorpParts {
     /// Miscalibration.
     pub mcb: f64,
@@ -73,7 +73,7 @@ pub struct CorpParts {
 }
 
 /// A judge's own noise over repeated measurements.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Repeats {
     /// Cases measured more than once.
     pub n: u64,
@@ -86,7 +86,7 @@ pub struct Repeats {
 }
 
 /// All figures of a judge. Fields of the same name are those of [`crate::stats`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "each is the standard statistic of its name")]
 pub struct JudgeMetrics {
     pub name: String,

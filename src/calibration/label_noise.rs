@@ -16,7 +16,7 @@ const LISTED: usize = 50;
 const SHARES: [f64; 4] = [0.01, 0.02, 0.03, 0.05];
 
 /// A label that all judges contradict.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Suspect {
     /// The case.
     pub case: String,
@@ -31,7 +31,7 @@ pub struct Suspect {
 }
 
 /// The false-positive rate if a share of the labels is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Sensitivity {
     /// Share of cases labelled bad that are good.
     pub mislabelled_share: f64,
@@ -40,7 +40,7 @@ pub struct Sensitivity {
 }
 
 /// Doubtful labels.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct LabelNoise {
     /// Cases that all judges decided, two at least.
     pub compared: u64,

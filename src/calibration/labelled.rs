@@ -44,7 +44,7 @@ impl LabelledCase {
 }
 
 /// What the target of a case is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// The labels' own numbers.

@@ -19,7 +19,9 @@ use crate::stats::interval::clopper_pearson;
 use crate::stats::looping::{Check, LoopEstimands, Replay, completion_is_absorbing};
 
 /// Which loops a false accept is counted over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Over {
     /// Those that are never good within K generations: the stricter one.
@@ -71,7 +73,7 @@ pub(super) struct Recorded<'a> {
 }
 
 /// One generation of the table of accepts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GenerationRow {
     /// Which.
     pub generation: u32,
@@ -86,7 +88,7 @@ pub struct GenerationRow {
 }
 
 /// What a log of loops says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct LoopReport {
     /// K.
     pub generations: u32,
@@ -112,6 +114,7 @@ pub struct LoopReport {
     /// What follows was counted at this threshold.
     pub threshold: Option<Key>,
     /// The five ways to be wrong, at the threshold.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub estimands: Option<LoopEstimands>,
     /// Accepts by generation, at the threshold.
     pub by_generation: Vec<GenerationRow>,

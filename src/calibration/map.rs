@@ -21,7 +21,7 @@ pub const MINIMUM_DISTINCT: usize = 200;
 const FOLDS: usize = 10;
 
 /// A map from a score to the labels' scale.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Map {
     /// The score as it is.
@@ -98,7 +98,7 @@ impl Map {
 }
 
 /// One candidate of the ladder.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Candidate {
     /// The map's kind.
     pub kind: String,
@@ -109,7 +109,7 @@ pub struct Candidate {
 }
 
 /// The map chosen, and why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FittedMap {
     /// The map.
     #[serde(flatten)]

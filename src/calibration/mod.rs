@@ -11,6 +11,7 @@ mod calibrate;
 pub mod certificate;
 pub mod compare;
 pub mod contender;
+pub mod curves;
 pub mod dependence;
 pub mod drift;
 pub mod drift_profile;

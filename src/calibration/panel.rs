@@ -20,7 +20,9 @@ pub const MINIMUM_STACK: usize = 100;
 const RIDGE_PENALTY: f64 = 30.0;
 
 /// How the votes become a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PanelAggregate {
     /// Lower median of the offset votes, then the mean of the mapped ones.
@@ -48,7 +50,7 @@ impl PanelAggregate {
 pub type Key = (f64, f64);
 
 /// One judge's seat on the calibrated panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Seat {
     /// The judge.
     pub judge: String,
@@ -80,7 +82,7 @@ impl Seat {
 }
 
 /// A linear combination of the votes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stack {
     /// Intercept.
     pub intercept: f64,
@@ -102,7 +104,7 @@ pub enum Missing {
 }
 
 /// The calibrated panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PanelModel {
     /// How votes become a key.
     pub aggregate: PanelAggregate,

@@ -39,7 +39,7 @@ impl Work<'_> {
     }
 
     /// What is certified on: a case a row, or one a loop.
-    fn certify_cases(
+    pub(super) fn certify_cases(
         &self,
         rows: &[usize],
         key: impl Fn(usize, Missing) -> Option<Key>,

@@ -21,7 +21,7 @@ use crate::stats::{Defined, Reason, Undefined};
 const MAX_PAIRS: usize = 45;
 
 /// One rater.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Rater {
     /// Its name.
     pub name: String,
@@ -40,7 +40,7 @@ pub struct Rater {
 }
 
 /// Two raters.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct RaterPair {
     /// The first and the second.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct RaterPair {
 }
 
 /// A judge in the place of a person.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct AlternativeTest {
     /// The judge.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct AlternativeTest {
 }
 
 /// What the raters say about each other and the judges.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Raters {
     /// How many.
     pub count: u64,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::baselines::Baseline;
 use super::certificate::Certificate;
+use super::curves::Curves;
 use super::dependence::Dependence;
 use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::judge_metrics::{JudgeMetrics, OperatingPoint, Repeats};
@@ -25,7 +26,7 @@ use crate::verdict::{Fingerprint, StatusCounts};
 
 /// Statuses of a judge's measurements by the truth: failures are not at random when the two
 /// differ.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct StatusesByClass {
     /// On truly good cases.
     pub good: StatusCounts,
@@ -34,7 +35,7 @@ pub struct StatusesByClass {
 }
 
 /// A judge's values as the labels' categories.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct CategoryAgreement {
     /// Cases with one label category and a score.
     pub n: u64,
@@ -45,7 +46,7 @@ pub struct CategoryAgreement {
 }
 
 /// One judge.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct JudgeReport {
     /// Its figures on the reported part.
     #[serde(flatten)]
@@ -83,7 +84,7 @@ pub struct JudgeReport {
 }
 
 /// The panel.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct PanelReport {
     /// Its figures on the reported part, from the mapped votes.
     #[serde(flatten)]
@@ -108,7 +109,7 @@ pub struct PanelReport {
 }
 
 /// What a certificate is bound to.
-#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Binding {
     /// Most generations of a loop that the bound holds for.
     pub generations: u32,
@@ -129,7 +130,7 @@ pub struct Binding {
 }
 
 /// The certificate with what it is bound to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BoundCertificate {
     /// The promise.
     #[serde(flatten)]
@@ -140,7 +141,7 @@ pub struct BoundCertificate {
 }
 
 /// Where labels come from, and what that allows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct LabelReport {
     /// The criterion.
     pub criterion: String,
@@ -155,7 +156,7 @@ pub struct LabelReport {
 }
 
 /// Everything that a calibration says.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Calibration {
     /// Version of this form.
     pub version: u32,
@@ -164,6 +165,7 @@ pub struct Calibration {
     /// The judgements' criterion.
     pub criterion: String,
     /// Which labels are good.
+    #[schemars(with = "String")]
     pub positive: Positive,
     /// What scores are compared with.
     pub target: Target,
@@ -191,6 +193,8 @@ pub struct Calibration {
     pub baselines: Vec<Baseline>,
     /// Labels to check first.
     pub label_noise: LabelNoise,
+    /// What pictures are drawn from.
+    pub curves: Curves,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
     /// Version-independent hashes of the groups of both parts, which must be disjoint.
@@ -208,6 +212,17 @@ pub struct Calibration {
     /// When the panel accepts; `None` where nothing could be fitted.
     #[serde(skip)]
     pub accept: Option<OperatingPoint>,
+}
+
+/// A calibration as it is printed, for its schema.
+#[derive(Debug, schemars::JsonSchema)]
+#[schemars(rename = "PrintedCalibration")]
+pub struct Printed {
+    /// All but the list below.
+    #[schemars(flatten)]
+    pub calibration: Calibration,
+    /// Every figure that is undefined, with its place and reason.
+    pub undefined: Vec<UndefinedFigure>,
 }
 
 impl Calibration {

@@ -11,7 +11,7 @@ use super::grouping::{Groups, Items};
 use super::labelled::LabelledCase;
 
 /// A part of the labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Maps, weights and fitted thresholds come from here alone.
@@ -39,7 +39,7 @@ impl Default for SplitPlan {
 }
 
 /// Cases, groups and bad cases of one part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PartCounts {
     /// Cases.
     pub cases: u64,
@@ -56,7 +56,7 @@ pub struct PartCounts {
 }
 
 /// The split as it is reported and kept in a profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SplitReport {
     /// `none`, `share` or `data`.
     pub kind: String,

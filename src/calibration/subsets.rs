@@ -18,7 +18,7 @@ use super::panel::Key;
 pub const MOST_SUBSETS: usize = 64;
 
 /// A threshold, or why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnCertificate {
     /// Accept at or above this key: its first number.
     pub threshold: Option<f64>,
@@ -70,7 +70,7 @@ impl OwnCertificate {
 }
 
 /// The calibration of one set of judges.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Subset {
     /// The judges that answered, in the panel's order.
     pub judges: Vec<String>,
@@ -82,7 +82,7 @@ pub struct Subset {
 }
 
 /// The threshold for all sets of one size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OfSize {
     /// How many judges answered.
     pub size: usize,
@@ -92,7 +92,7 @@ pub struct OfSize {
 }
 
 /// What holds when not every judge answers; the full panel is not among them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Subsets {
     /// Each set that reaches the quorum, where they can be listed.
     pub sets: Vec<Subset>,
@@ -139,7 +139,7 @@ pub(super) fn sets(seats: usize, quorum: usize) -> Option<Vec<Vec<usize>>> {
 }
 
 /// How often each judge accepts good and bad cases: the confusion matrices of two classes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Confusion {
     /// Share of good cases, `(k + 1) / (n + 2)`.
     pub good: f64,
@@ -148,7 +148,7 @@ pub struct Confusion {
 }
 
 /// One judge's confusion matrix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ConfusionSeat {
     /// The judge.
     pub judge: String,

@@ -19,7 +19,9 @@ use crate::stats::{Estimate, Interval, Method, Reason};
 use crate::verdict::{Fingerprint, Status, StatusCounts};
 
 /// What a judge's scores are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeKind {
     /// Accept or not: scores are 1 and 0 after orientation.
@@ -59,7 +61,9 @@ pub struct TableOptions {
 }
 
 /// How a judge sat on the panel of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct SeatFacts {
     /// Whether its vote was 1 minus its score.
     pub invert: bool,
@@ -177,7 +181,7 @@ impl JudgeColumn {
 }
 
 /// What was joined, and what was left over.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Counts {
     /// Cases with a label and a judgement.
     pub cases: u64,

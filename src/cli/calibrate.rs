@@ -10,6 +10,7 @@ use super::calibrate_report;
 use super::exit::Exit;
 use super::joined::{JoinArgs, judge_scales};
 use super::printer::Printer;
+use super::report;
 use crate::calibration::certificate::{CertificateStatus, Mode};
 use crate::calibration::loops::{Loops, Over};
 use crate::calibration::panel::PanelAggregate;
@@ -18,6 +19,7 @@ use crate::calibration::split::SplitPlan;
 use crate::calibration::trajectories::TrajectoryInputs;
 use crate::calibration::{Accept, Options, Positive, Profile, calibrate};
 use crate::dataset::{LabelOptions, Source};
+use crate::report::calibration::Format;
 
 /// Examine judges against labels, and bound the panel's error
 ///
@@ -70,9 +72,10 @@ pub(super) struct CalibrateArgs {
     /// Seed of the split, the draws and the resampling
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Write the profile: a name (`calibration/NAME.json`) or a file ending in `.json`
+    /// Write the profile: a name (`calibration/NAME.json`) or a file ending in `.json`; or a
+    /// report, to a file ending in .html, .md or .csv. May be repeated
     #[arg(short, long, value_name = "NAME|FILE")]
-    output: Option<PathBuf>,
+    output: Vec<PathBuf>,
     /// The date that the profile carries; now if not given
     #[arg(long, value_name = "DATE")]
     date: Option<String>,
@@ -146,7 +149,11 @@ pub(super) fn run(
     for warning in joined.warnings.iter().chain(&calibration.warnings) {
         printer.warn(warning);
     }
-    if let Some(output) = &args.output {
+    for output in &args.output {
+        if let Some(format) = Format::from_path(output) {
+            report::of_calibration(format, output, &calibration.to_json(), printer)?;
+            continue;
+        }
         let path = profile_path(output);
         Profile::new(&profile_name(&path), &calibration)
             .write(&path)

@@ -29,6 +29,7 @@ mod panel;
 mod printer;
 mod progress;
 mod replay;
+mod report;
 mod run;
 mod run_report;
 mod schema;
@@ -103,6 +104,7 @@ enum Verb {
     Drift(Box<drift::DriftArgs>),
     Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
+    Report(report::ReportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -165,6 +167,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Drift(args) => drift::run(args, global, printer),
         Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
+        Verb::Report(args) => report::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

@@ -5,6 +5,7 @@ use schemars::schema_for;
 
 use super::exit::Exit;
 use super::printer::Printer;
+use crate::calibration::report::Printed;
 use crate::case::Case;
 use crate::control::LoopSpec;
 use crate::panel::PanelSpec;
@@ -34,6 +35,8 @@ enum Described {
     Case,
     /// What `score --json` prints
     Ruling,
+    /// What `calibrate --json` prints
+    Calibration,
     /// A row of exported verdicts
     VerdictRow,
     /// A row of exported rulings
@@ -47,6 +50,7 @@ pub(super) fn run(args: &SchemaArgs, printer: &Printer) -> anyhow::Result<Exit> 
         Described::Rubric => schema_for!(Rubric),
         Described::Case => schema_for!(Case),
         Described::Ruling => schema_for!(Ruling),
+        Described::Calibration => schema_for!(Printed),
         Described::VerdictRow => schema_for!(VerdictRow),
         Described::RulingRow => schema_for!(RulingRow),
     };

@@ -84,7 +84,7 @@ fn word_score(word: &str) -> Option<Score> {
 }
 
 /// Where a scale comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleOrigin {
     /// The user says so.
@@ -94,7 +94,7 @@ pub enum ScaleOrigin {
 }
 
 /// The scale of one criterion's labels.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LabelScale {
     /// The scale; `None` for words that have no order, or a single number that no rule fits.
     pub scale: Option<Scale>,

@@ -4,6 +4,8 @@
 //! them all. The outputs it shows are hostile: each format has its own defence, tested with
 //! hostile text.
 
+pub mod calibration;
+pub mod chart;
 pub mod escape;
 pub mod html;
 pub mod junit;
@@ -62,6 +64,9 @@ pub enum ReportError {
     /// The file can't be written.
     #[error("failed to write the report")]
     Write(#[from] io::Error),
+    /// It is no calibration.
+    #[error("failed to read the calibration")]
+    Calibration(#[from] calibration::SheetError),
     /// A template does not fit its values: a fault of this program.
     #[error("failed to fill in the page")]
     Page(#[from] minijinja::Error),

@@ -28,7 +28,7 @@ pub fn pava(values: &[f64], weights: &[f64]) -> Vec<f64> {
 }
 
 /// A non-decreasing map by linear interpolation between knots, constant outside.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IsotonicMap {
     /// Distinct scores in increasing order.
     pub knots: Vec<f64>,

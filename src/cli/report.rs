@@ -1,0 +1,75 @@
+//! `venire report`: a page on a calibration or a stored run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::Value;
+
+use super::Global;
+use super::exit::Exit;
+use super::export::{RowArgs, write};
+use super::printer::Printer;
+use crate::report::{self, calibration};
+use crate::run::select::Selection;
+use crate::store::Store;
+
+/// Write a report on a calibration or a stored run
+///
+/// Example: `venire calibrate --judgements verdicts.csv --labels labels.csv --positive ">=4" --json > calibration.json && venire report calibration.json -o report.html`
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// What `calibrate --json` printed, as a file ending in .json; or a run: its id, the
+    /// beginning of it, or `latest`
+    #[arg(value_name = "FILE|RUN")]
+    source: String,
+    /// Where to: of a calibration .html, .md or .csv, of a run .html, .md or .xml (JUnit). May
+    /// be repeated
+    #[arg(short, long, value_name = "FILE", required = true)]
+    output: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &ReportArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
+    let file = Path::new(&args.source);
+    let is_file = file.extension().is_some_and(|own| own.eq_ignore_ascii_case("json"));
+    if is_file {
+        let failed = || format!("failed to read `{}`", file.display());
+        let text = std::fs::read_to_string(file).with_context(failed)?;
+        let json: Value = serde_json::from_str(&text).with_context(failed)?;
+        for output in &args.output {
+            let Some(format) = calibration::Format::from_path(output) else {
+                anyhow::bail!(
+                    "`-o {}` is no report on a calibration: expected .html, .md or .csv",
+                    output.display()
+                );
+            };
+            of_calibration(format, output, &json, printer)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let store = Store::open(&global.store)?;
+    let run = store.run(&args.source)?;
+    for output in &args.output {
+        if report::Format::from_path(output).is_none() {
+            anyhow::bail!(
+                "`-o {}` is no report on a run: expected .html, .md or .xml; `venire export` writes rows",
+                output.display()
+            );
+        }
+        write(&store, &run, output, &RowArgs::default(), &Selection::default(), printer)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the report on a calibration's JSON.
+pub(super) fn of_calibration(
+    format: calibration::Format,
+    output: &Path,
+    json: &Value,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    calibration::write_file(format, output, json)
+        .with_context(|| format!("failed to write the report `{}`", output.display()))?;
+    printer.say(&format!("wrote {}", output.display()));
+    Ok(())
+}
