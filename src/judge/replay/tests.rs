@@ -257,7 +257,19 @@ fn a_row_that_makes_no_sense_is_refused_with_its_line() {
 fn a_recorded_nan_is_a_missing_score() {
     let judge = csv("id,score\na,NaN\nb,1\n", json!({}));
     let verdict = ask(&judge, "a");
-    assert_eq!((verdict.status, verdict.score), (Status::Unparseable, None));
+    assert_eq!((verdict.status, verdict.score), (Status::Abstained, None));
+    assert_eq!(verdict.detail.as_deref(), Some("recorded without a score"));
+}
+
+#[test]
+fn a_recording_without_a_column_of_scores_is_refused_with_its_columns() {
+    let message = refused("item_id,judge,rating\na,j,4\nb,j,5\n", json!({"judge": "j"}));
+    for part in ["no column `score`", "`item_id`, `judge`, `rating`"] {
+        assert!(message.contains(part), "no {part} in {message}");
+    }
+    let judge = csv("id,score\nT-1000,1\n", json!({}));
+    let verdict = ask(&judge, "f1d9");
+    assert!(verdict.detail.unwrap().contains("ids such as `T-1000`"));
 }
 
 #[test]
