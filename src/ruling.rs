@@ -242,9 +242,8 @@ impl Ruling {
     #[must_use]
     pub fn vetoes(&self) -> Vec<&str> {
         let threshold = self.profile.as_ref().map_or(self.threshold, |own| own.raw_threshold);
-        let below = |vote: &&Vote| {
-            vote.required && vote.score.is_some_and(|score| score.get() < threshold)
-        };
+        let below =
+            |vote: &&Vote| vote.required && vote.score.is_some_and(|score| score.get() < threshold);
         let judges = self.votes.iter().filter(below).map(|vote| vote.judge.as_str());
         let failed = self.criteria.iter().filter(|c| c.required && c.passed == Some(false));
         judges.chain(failed.map(|criterion| criterion.name.as_str())).collect()

@@ -133,9 +133,13 @@ fn understood(scan: &Scan) -> String {
             n => has.push(format!("{field} {n} of {all}")),
         }
     }
-    let mut text = format!("fields: {}", if has.is_empty() { "none".into() } else { has.join(", ") });
+    let mut text =
+        format!("fields: {}", if has.is_empty() { "none".into() } else { has.join(", ") });
     if !lacks.is_empty() {
-        text.push_str(&format!("\nmissing: {}: `--map FIELD=COLUMN` names a column", lacks.join(", ")));
+        text.push_str(&format!(
+            "\nmissing: {}: `--map FIELD=COLUMN` names a column",
+            lacks.join(", ")
+        ));
     }
     if !scan.metadata_columns.is_empty() {
         let names: Vec<String> =

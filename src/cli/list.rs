@@ -12,11 +12,11 @@ use super::Global;
 use super::describe::{self, Key};
 use super::exit::Exit;
 use super::printer::{Printer, table};
+use crate::control::log::Kept;
 use crate::panel::spec::{JudgeSpec, KINDS, SeatKeys};
 use crate::panel::vote::Aggregate;
 use crate::report::words::shortened;
 use crate::rubric::{BUILTIN_NAMES, Lang, Rubric};
-use crate::control::log::Kept;
 use crate::store::{Store, StoreError};
 use crate::verdict::Status;
 

@@ -8,7 +8,9 @@ use crate::verdict::Status;
 pub(super) fn cure(status: Status, of_model: bool) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Abstained | Status::Cancelled => None,
-        Status::Unparseable if !of_model => Some("no score in the answer, see `detail` in the export"),
+        Status::Unparseable if !of_model => {
+            Some("no score in the answer, see `detail` in the export")
+        }
         Status::Unparseable => Some(
             "no score in the answer, see `detail` in the export; small models keep best to `mode = \"yes_no\"`",
         ),

@@ -60,7 +60,9 @@ pub(super) fn judge_key(key: &str) -> Option<&'static str> {
         | "max_characters" | "characters_min" | "characters_max" => {
             "a range of characters is `characters = { min = 20, max = 1500 }`, each end as needed"
         }
-        "min_sentences" | "max_sentences" => "a range of sentences is `sentences = { min = 1, max = 9 }`",
+        "min_sentences" | "max_sentences" => {
+            "a range of sentences is `sentences = { min = 1, max = 9 }`"
+        }
         "min_lines" | "max_lines" => "a range of lines is `lines = { min = 1, max = 9 }`",
         "type" => {
             "what a judge is stands in `kind` (`venire list judges`), and for a rule also in `rule` (`venire list rules`)"

@@ -149,7 +149,8 @@ impl JudgeTally {
             return None;
         }
         let why = self.abstention.as_deref().unwrap_or("it abstained without a reason");
-        let of = if cases == 1 { "the one case".into() } else { format!("any of the {cases} cases") };
+        let of =
+            if cases == 1 { "the one case".into() } else { format!("any of the {cases} cases") };
         let mapped = if why.contains("no recorded verdict on the case") {
             ": is the column of ids read as `id` (`--map id=COLUMN`)?"
         } else {
@@ -392,7 +393,8 @@ impl Tally {
         if names.is_empty() || 2 * names.len() < counted().count() {
             return None;
         }
-        let (give, them) = if names.len() == 1 { ("gives", "it a veto") } else { ("give", "them vetoes") };
+        let (give, them) =
+            if names.len() == 1 { ("gives", "it a veto") } else { ("give", "them vetoes") };
         Some(format!(
             "{} {give} the same score on over {:.0}% of the cases and {} of {} votes: what they don't look at is decided by them; make {them} with `weight = 0` and `required = true`",
             names.join(", "),

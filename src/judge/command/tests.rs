@@ -10,6 +10,7 @@ use super::*;
 use crate::case::Case;
 use crate::judge::BuildContext;
 use crate::provider::{CallContext, Client};
+use crate::score::Score;
 use crate::verdict::{Status, Verdict};
 
 fn build_in(folder: &Path, spec: Value) -> Result<BoxedJudge, BuildError> {
@@ -346,7 +347,11 @@ async fn a_check_whose_script_is_not_there_could_not_run_and_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let spec = json!({"checks": [{"argv": ["python3", "tests_answer.py", "{output_file}"]}]});
     let built = build_in(folder.path(), spec.clone()).unwrap();
-    assert!(built.warnings()[0].contains("`tests_answer.py` is not there"), "{:?}", built.warnings());
+    assert!(
+        built.warnings()[0].contains("`tests_answer.py` is not there"),
+        "{:?}",
+        built.warnings()
+    );
     let verdict = judge_in(folder.path(), spec.clone(), &Case::new("q", "x")).await;
     assert_eq!(verdict.status, Status::ProviderError, "{verdict:?}");
     std::fs::write(folder.path().join("tests_answer.py"), "import sys\nsys.exit(2)\n").unwrap();

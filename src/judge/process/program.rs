@@ -76,9 +76,8 @@ const INTERPRETERS: [&str; 14] = [
 ];
 
 /// Endings of files that an interpreter runs.
-const SCRIPTS: [&str; 14] = [
-    "py", "js", "mjs", "cjs", "ts", "mts", "sh", "bash", "zsh", "rb", "pl", "php", "lua", "R",
-];
+const SCRIPTS: [&str; 14] =
+    ["py", "js", "mjs", "cjs", "ts", "mts", "sh", "bash", "zsh", "rb", "pl", "php", "lua", "R"];
 
 /// Whether a program is an interpreter, whatever its version: `python3.12` is `python`.
 fn is_interpreter(program: &str) -> bool {
@@ -208,7 +207,10 @@ mod tests {
         std::fs::write(folder.path().join("test_answer.py"), "").unwrap();
         let missing = |words: &[&str]| {
             let argv = argv(words);
-            missing_files(&argv, &[folder.path()]).iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()
+            missing_files(&argv, &[folder.path()])
+                .iter()
+                .map(|s| (*s).to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(missing(&["python3", "tests_answer.py", "{output_file}"]), ["tests_answer.py"]);
         assert_eq!(missing(&["/usr/bin/python3.12", "-u", "no.py"]), ["no.py"]);
@@ -231,7 +233,8 @@ mod tests {
     #[test]
     fn only_an_interpreter_that_could_not_open_its_script_could_not_run() {
         let python = Path::new("/usr/bin/python3");
-        let said = "/usr/bin/python3: can't open file '/w/no.py': [Errno 2] No such file or directory\n";
+        let said =
+            "/usr/bin/python3: can't open file '/w/no.py': [Errno 2] No such file or directory\n";
         assert!(script_not_found(python, 2, said));
         assert!(!script_not_found(python, 1, said));
         assert!(!script_not_found(Path::new("/usr/bin/cargo"), 2, said));
@@ -240,6 +243,10 @@ mod tests {
         let main = "node:internal:1\n  throw err;\n\nError: Cannot find module '/w/no.js'\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n";
         assert!(script_not_found(node, 1, main));
         assert!(!script_not_found(node, 1, &main.replace("[]", "[ '/w/answer.js' ]")));
-        assert!(script_not_found(Path::new("/bin/sh"), 2, "sh: 0: cannot open no.sh: No such file\n"));
+        assert!(script_not_found(
+            Path::new("/bin/sh"),
+            2,
+            "sh: 0: cannot open no.sh: No such file\n"
+        ));
     }
 }

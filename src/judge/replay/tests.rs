@@ -78,7 +78,7 @@ fn several_criteria_have_a_mean_and_a_missing_one_is_no_score() {
         a.criteria.iter().map(|c| (c.name.as_str(), c.score.unwrap().get())).collect();
     assert_eq!(names, [("tone", 0.25), ("overall", 0.75)]);
     let b = ask(&judge, "b, 好");
-    assert_eq!(b.status, Status::Unparseable, "recorded without a score");
+    assert_eq!(b.status, Status::Abstained, "recorded without a score");
     assert!(b.detail.unwrap().contains("`tone`"));
     assert_eq!(ask(&judge, "c").status, Status::OutOfRange);
 }
@@ -141,7 +141,7 @@ fn two_orders_that_disagree_are_a_tie_that_counts_as_position_bias() {
         assert_eq!(verdict.notes["position_consistent"], consistent, "{id}");
     }
     assert_eq!(ask(&judge, "d").status, Status::Abstained);
-    assert_eq!(ask(&judge, "e").status, Status::Unparseable);
+    assert_eq!(ask(&judge, "e").status, Status::Abstained);
     assert_eq!(ask(&judge, "g").status, Status::OutOfRange);
     let ab = csv(PAIRS, json!({"judge": "j", "scale": "preference", "orders": "ab"}));
     assert_eq!(score(&ask(&ab, "b")), 1.0);

@@ -22,7 +22,8 @@ use serde_json::json;
 use self::answer::AnswerForm;
 use self::lines::Workers;
 use super::process::{
-    Ending, Launch, Period, Sandbox, SandboxSpec, Until, file_identity, find_program, plain, run, missing_files, missing_warning,
+    Ending, Launch, Period, Sandbox, SandboxSpec, Until, file_identity, find_program,
+    missing_files, missing_warning, plain, run,
 };
 use super::{BoxedJudge, BuildContext, BuildError, Judge};
 use crate::case::Case;
