@@ -234,3 +234,32 @@ pub struct Ruling {
     /// Each judge's verdicts, in the panel's order, then by sample.
     pub verdicts: Vec<Verdict>,
 }
+
+impl Ruling {
+    /// The required judges and criteria that reject, whatever the score is: their names, the
+    /// judges first, each in the panel's order. Votes are held against the panel's own
+    /// threshold, as they are in the decision.
+    #[must_use]
+    pub fn vetoes(&self) -> Vec<&str> {
+        let threshold = self.profile.as_ref().map_or(self.threshold, |own| own.raw_threshold);
+        let below =
+            |vote: &&Vote| vote.required && vote.score.is_some_and(|score| score.get() < threshold);
+        let judges = self.votes.iter().filter(below).map(|vote| vote.judge.as_str());
+        let failed = self.criteria.iter().filter(|c| c.required && c.passed == Some(false));
+        judges.chain(failed.map(|criterion| criterion.name.as_str())).collect()
+    }
+
+    /// The judges that a decision waits for, those that only veto included: counted or
+    /// required, and without a vote.
+    pub fn without_vote(&self) -> impl Iterator<Item = &Vote> {
+        self.votes.iter().filter(|v| v.score.is_none() && (v.counted || v.required))
+    }
+
+    /// Why a judge has no vote; empty where it has one, or gave no reason.
+    #[must_use]
+    pub fn detail_of(&self, judge: &str) -> &str {
+        let of = |verdict: &&Verdict| verdict.judge == judge && verdict.status != Status::Ok;
+        let verdict = self.verdicts.iter().find(of);
+        verdict.and_then(|verdict| verdict.detail.as_deref()).unwrap_or_default()
+    }
+}

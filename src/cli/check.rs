@@ -7,9 +7,10 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::panel::{Keys, PanelArgs, Seated, warn};
-use super::printer::{Printer, plural, table};
+use super::printer::{Printer, plain, plural, table};
 use super::run::DataArgs;
 use crate::calibration::InForce;
+use crate::dataset::Scan;
 use crate::provider::{CallContext, Client};
 
 /// Check a panel file, and a data set with it
@@ -91,6 +92,7 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
     if let Some(data) = &args.data {
         let (_, scan) = args.reading.scan(data, &panel, printer)?;
         printer.result(&format!("data `{}`: {}", scan.path, plural(scan.count, "case", "cases")));
+        printer.result(&understood(&scan));
         if scan.count == 0 {
             exit = Exit::Inconclusive;
         }
@@ -111,4 +113,38 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
         }
     }
     Ok(exit)
+}
+
+/// Which fields a data set has, which of the usual ones not, and what became metadata.
+fn understood(scan: &Scan) -> String {
+    let (mut has, mut lacks) = (Vec::new(), Vec::new());
+    let (generated, all) = (scan.generated_ids, scan.count);
+    match all - generated.min(all) {
+        0 => lacks.push("`id` (each gets a hash of its content)".to_owned()),
+        n if n == all => has.push("id".to_owned()),
+        n => has.push(format!("id {n} of {all}")),
+    }
+    for field in ["input", "output", "expected", "context", "baseline", "group", "split"] {
+        let usual = matches!(field, "input" | "output" | "expected");
+        match scan.fields.get(field).copied().unwrap_or_default() {
+            0 if usual => lacks.push(format!("`{field}`")),
+            0 => {}
+            n if n == all => has.push(field.to_owned()),
+            n => has.push(format!("{field} {n} of {all}")),
+        }
+    }
+    let mut text =
+        format!("fields: {}", if has.is_empty() { "none".into() } else { has.join(", ") });
+    if !lacks.is_empty() {
+        text.push_str(&format!(
+            "\nmissing: {}: `--map FIELD=COLUMN` names a column",
+            lacks.join(", ")
+        ));
+    }
+    if !scan.metadata_columns.is_empty() {
+        let names: Vec<String> =
+            scan.metadata_columns.iter().map(|name| format!("`{}`", plain(name))).collect();
+        text.push_str(&format!("\nmetadata: {}", names.join(", ")));
+    }
+    text
 }

@@ -7,7 +7,7 @@ use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
 use super::printer::{Printer, plural};
-use super::summary::{number, profile, reason};
+use super::summary::{missing_flags, number, profile, reason};
 use crate::ruling::{Decision, Ruling};
 
 /// Judge one answer for a script: feedback on stdout, the decision in the exit code
@@ -65,17 +65,12 @@ fn text(ruling: &Ruling) -> String {
     }
     if ruling.decision == Decision::Undecided {
         lines.push("no decision; judges without a vote:".into());
-        for vote in ruling.votes.iter().filter(|vote| vote.score.is_none() && vote.counted) {
-            let detail = ruling
-                .verdicts
-                .iter()
-                .find(|verdict| verdict.judge == vote.judge)
-                .and_then(|verdict| verdict.detail.as_deref())
-                .unwrap_or_default();
-            lines.push(format!("- {}: {} {}", vote.judge, vote.status, first_line(detail)));
+        for vote in ruling.without_vote() {
+            let required = if vote.required { " (required)" } else { "" };
+            let detail = first_line(ruling.detail_of(&vote.judge));
+            lines.push(format!("- {}{required}: {}: {detail}", vote.judge, vote.status));
         }
-        lines
-            .push("next: the answer was not rejected; make the judges answer and ask again".into());
+        lines.push(format!("next: the answer was not rejected; {}", help(ruling)));
     } else if ruling.feedback.is_empty() {
         lines.push("next: the judges gave no reasons; `venire score` shows their votes".into());
     } else {
@@ -98,6 +93,14 @@ fn text(ruling: &Ruling) -> String {
         lines.push(format!("({left} more lines: `venire score` shows all)"));
     }
     lines.join("\n")
+}
+
+/// What gets the judges without a vote to vote.
+fn help(ruling: &Ruling) -> String {
+    match missing_flags(ruling).as_slice() {
+        [] => "make the judges answer and ask again".to_owned(),
+        flags => format!("give what the judges compare with: {}", flags.join(", ")),
+    }
 }
 
 fn first_line(text: &str) -> &str {

@@ -12,11 +12,12 @@ use super::Global;
 use super::describe::{self, Key};
 use super::exit::Exit;
 use super::printer::{Printer, table};
+use crate::control::log::Kept;
 use crate::panel::spec::{JudgeSpec, KINDS, SeatKeys};
 use crate::panel::vote::Aggregate;
 use crate::report::words::shortened;
 use crate::rubric::{BUILTIN_NAMES, Lang, Rubric};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::verdict::Status;
 
 /// List runs, judge kinds, rules, rubrics, providers, aggregators or statuses
@@ -256,11 +257,17 @@ fn rubric(args: &ListArgs, name: &str, printer: &Printer) -> anyhow::Result<Exit
 }
 
 fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
-    let runs = Store::open(&global.store)?.runs()?;
+    let loops = crate::control::log::kept(&super::loop_::loops(global));
+    let runs = match Store::open(&global.store) {
+        // Loops without a model need no store.
+        Err(StoreError::Missing { .. }) if !loops.is_empty() => Vec::new(),
+        store => store?.runs()?,
+    };
     if args.json {
         printer.json(&runs)?;
         return Ok(Exit::Done);
     }
+    let no_runs = runs.is_empty();
     let rows = runs
         .into_iter()
         .map(|run| {
@@ -282,10 +289,38 @@ fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<E
             ]
         })
         .collect();
+    if no_runs && !loops.is_empty() {
+        list_loops(&loops, printer);
+        return Ok(Exit::Done);
+    }
     printer.result(&table(
         &["run", "state", "panel", "cases", "accepted", "rejected", "undecided", "data", "started"],
         rows,
         &[3, 4, 5, 6],
     ));
+    if !loops.is_empty() {
+        printer.result("");
+        list_loops(&loops, printer);
+    }
     Ok(Exit::Done)
+}
+
+/// Loops of `venire loop`: each is a log of its own beside the store.
+fn list_loops(loops: &[Kept], printer: &Printer) {
+    let rows = loops
+        .iter()
+        .map(|kept| {
+            vec![
+                kept.run.clone(),
+                kept.reason.map_or("not ended", |reason| reason.name()).to_owned(),
+                kept.generations.to_string(),
+                shortened(&kept.task, 40),
+                kept.time.clone(),
+                kept.path.display().to_string(),
+            ]
+        })
+        .collect();
+    let header = ["loop", "ended by", "generations", "task", "started", "log"];
+    printer.result(&table(&header, rows, &[2]));
+    printer.say("\na log is one event a line; its figures: venire replay LOG --policy loop.toml");
 }

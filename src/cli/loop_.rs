@@ -84,7 +84,11 @@ pub(super) async fn run(
         args.profile.put(args.profile.absolute()?, panel);
         args.profile.check(panel.profile.is_some())?;
     }
-    let task = args.task.as_deref().map(text_or_file).transpose()?;
+    let mut task = args.task.as_deref().map(text_or_file).transpose()?;
+    if let (None, Some(run)) = (&task, &args.resume) {
+        // A run goes on with what it was asked, wherever that came from.
+        task = crate::control::log::task_of(&loops(global), run);
+    }
     let base = folder(&args.config);
     if let Some(tasks) = &args.tasks {
         let many = loop_tasks::Many {
@@ -154,7 +158,7 @@ pub(super) fn replies(setup: &Setup, global: &Global) -> anyhow::Result<Arc<dyn 
 }
 
 /// Where runs are kept: beside the store.
-fn loops(global: &Global) -> PathBuf {
+pub(super) fn loops(global: &Global) -> PathBuf {
     global.store.parent().unwrap_or(Path::new("")).join("loops")
 }
 

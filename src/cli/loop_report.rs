@@ -1,7 +1,7 @@
 //! A loop in words: its limits, a line a generation, and how it ended.
 
 use super::printer::plural;
-use super::summary::number;
+use super::summary::{decision, number};
 use crate::control::driver::Notice;
 use crate::control::result::Report;
 use crate::control::{Round, Setup};
@@ -43,7 +43,7 @@ pub(super) fn line(notice: &Notice<'_>) -> String {
     if let (Some(score), Some(before), Round::First) = (ruling.score, before, round) {
         text.push_str(&format!("  {:+.2}", score.get() - before));
     }
-    text.push_str(&format!("  {}  -> {next}", ruling.decision));
+    text.push_str(&format!("  {}  -> {next}", decision(ruling)));
     text
 }
 
@@ -57,12 +57,18 @@ pub(super) fn text(report: &Report) -> String {
     for row in &report.history {
         let bar = row.score.map_or(0, |score| (score.get() * 40.0).round() as usize);
         let best = report.best.as_ref().is_some_and(|best| best.generation == row.generation);
+        let rejected = match row.rejected_by.as_slice() {
+            [] => String::new(),
+            names => format!("rejected by {} ", names.join(", ")),
+        };
+        // A bar that a veto makes worthless is drawn as one.
+        let mark = if row.rejected_by.is_empty() { "#" } else { "-" };
         lines.push(
             format!(
-                "{:>4}  {}  {:<40} {}",
+                "{:>4}  {}  {:<40} {rejected}{}",
                 row.generation,
                 number(row.score),
-                "#".repeat(bar),
+                mark.repeat(bar),
                 if best { "best" } else { "" }
             )
             .trim_end()

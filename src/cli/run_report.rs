@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::printer::{Printer, plain, plural, table};
-use super::summary::{cure, number, vote};
+use super::summary::{cure, decision, number, vote};
 use crate::calibration::InForce;
 use crate::dataset::Scan;
 use crate::judge::Plan;
@@ -163,7 +163,7 @@ impl Outcome<'_> {
                 let mut row = vec![shortened(&ruling.case, 28)];
                 row.extend(ruling.votes.iter().map(vote));
                 row.push(number(ruling.score));
-                row.push(format!("{}{}", ruling.decision.name(), marks(ruling)));
+                row.push(format!("{}{}", decision(ruling), marks(ruling)));
                 row
             })
             .collect();
@@ -231,13 +231,18 @@ impl Outcome<'_> {
         }
         let failed: u64 =
             Status::ALL.iter().filter(|s| s.is_error()).map(|s| tally.statuses.get(*s)).sum();
-        if failed > tally.not_needed {
+        let again = tally.worth_asking_again();
+        if again > 0 {
             next.push(format!(
-                "venire run --resume {id} --retry-errors   ask again for the {} that failed",
-                plural(failed - tally.not_needed, "verdict", "verdicts")
+                "venire run --resume {id} --retry-errors   ask again for the {} that failed and may not fail again",
+                plural(again, "verdict", "verdicts")
             ));
+        }
+        if failed > tally.not_needed {
             for (status, n) in tally.statuses.present() {
-                if let Some(cure) = cure(status) {
+                let of_model =
+                    tally.judges.iter().any(|j| j.asks_models && j.statuses.get(status) > 0);
+                if let Some(cure) = cure(status, of_model) {
                     next.push(format!("{n} {status}: {cure}"));
                 }
             }
@@ -355,7 +360,7 @@ fn judges(judges: &[JudgeTally]) -> String {
                 tokens => tokens.to_string(),
             };
             vec![
-                judge.name.clone(),
+                format!("{}{}", judge.name, if judge.required { " (required)" } else { "" }),
                 votes.to_string(),
                 mean,
                 margin,

@@ -6,7 +6,7 @@ use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
 use super::printer::{Printer, plural, table};
-use super::summary::{number, profile, reason, vote};
+use super::summary::{missing_flags, number, profile, reason, vote};
 use crate::ruling::Ruling;
 
 /// Judge one answer: each judge's vote, and their median
@@ -100,6 +100,10 @@ fn text(ruling: &Ruling) -> String {
     }
     if let Some(profile) = profile(ruling) {
         text.push_str(&format!("\n{profile}"));
+    }
+    let flags = missing_flags(ruling);
+    if !flags.is_empty() {
+        text.push_str(&format!("\nnext: judges without a vote compare with {}", flags.join(", ")));
     }
     text
 }

@@ -6,9 +6,9 @@ use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plain, plural, table};
 use super::select::SelectArgs;
-use super::summary::{number, reason, vote};
+use super::summary::{decision, number, reason, vote};
 use crate::case::Case;
-use crate::report::words::{beginning, plain_lines, shortened};
+use crate::report::words::{beginning, is_shared, new_findings, plain_lines, shortened};
 use crate::report::{Judged as _, StoredRun};
 use crate::ruling::{Ruling, Vote};
 use crate::store::{RunRecord, Store, StoreError};
@@ -171,7 +171,7 @@ fn said(verdict: &Verdict, of: Option<&Vote>, full: bool) -> String {
         let line = format!("{} {}{because}", criterion.name, number(criterion.score));
         text.push_str(&item(&line, full));
     }
-    for line in verdict.detail.iter().chain(&verdict.feedback) {
+    for line in verdict.detail.iter().chain(new_findings(verdict)) {
         text.push_str(&item(line, full));
     }
     text
@@ -202,9 +202,11 @@ fn found(ruling: &Ruling) -> String {
     if !criteria.is_empty() {
         text.push_str(&format!("\n{}\n", table(&["criterion", "median", ""], criteria, &[1])));
     }
-    if !ruling.feedback.is_empty() {
-        text.push_str("\nfeedback\n");
-        for finding in &ruling.feedback {
+    // What one judge alone says stands at its vote.
+    let shared = || ruling.feedback.iter().filter(|finding| is_shared(finding));
+    if shared().next().is_some() {
+        text.push_str("\nfeedback of several\n");
+        for finding in shared() {
             text.push_str(&item(
                 &format!("{} [{}]", finding.text, finding.judges.join(", ")),
                 true,
@@ -295,6 +297,6 @@ fn row(ruling: &Ruling) -> Vec<String> {
     row.extend(ruling.votes.iter().map(vote));
     row.push(number(ruling.score));
     row.push(ruling.spread.map_or_else(|| "-".into(), |spread| format!("{spread:.2}")));
-    row.push(ruling.decision.name().to_owned());
+    row.push(decision(ruling));
     row
 }

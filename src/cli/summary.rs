@@ -1,12 +1,16 @@
 //! Numbers and reasons in words, for all verbs alike.
 
-pub(super) use crate::report::words::{number, profile, reason, vote};
+pub(super) use crate::report::words::{decision, missing_flags, number, profile, reason, vote};
 use crate::verdict::Status;
 
-/// What a status means and what helps, for statuses that are no score.
-pub(super) fn cure(status: Status) -> Option<&'static str> {
+/// What a status means and what helps, for statuses that are no score; `of_model` where a
+/// language model gave it.
+pub(super) fn cure(status: Status, of_model: bool) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Abstained | Status::Cancelled => None,
+        Status::Unparseable if !of_model => {
+            Some("no score in the answer, see `detail` in the export")
+        }
         Status::Unparseable => Some(
             "no score in the answer, see `detail` in the export; small models keep best to `mode = \"yes_no\"`",
         ),

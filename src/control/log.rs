@@ -404,8 +404,67 @@ fn newest(loops: &Path) -> Option<String> {
     std::fs::read_dir(loops)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        // Those of `--tasks` are gone on with by giving the tasks again, each by its own name.
+        .filter(|name| !name.starts_with("task-"))
         .filter(|name| loops.join(name).join("events.jsonl").is_file())
         .max()
+}
+
+/// What a run was asked; `latest` names the newest run. `None` where there is no such run, or
+/// its log does not begin as one.
+#[must_use]
+pub fn task_of(loops: &Path, run: &str) -> Option<String> {
+    let run = if run == "latest" { newest(loops)? } else { run.to_owned() };
+    let first = read(&loops.join(run).join("events.jsonl")).ok()?.into_iter().next()?;
+    match first.entry {
+        Entry::Started { task, .. } => Some(task),
+        _ => None,
+    }
+}
+
+/// The runs that are kept in a folder, those of `--tasks` included, the newest first by the
+/// time they began; nothing where the folder is not there. A log that can't be read is left
+/// out.
+#[must_use]
+pub fn kept(loops: &Path) -> Vec<Kept> {
+    let Ok(folders) = std::fs::read_dir(loops) else { return Vec::new() };
+    let mut kept: Vec<Kept> = folders
+        .filter_map(|folder| {
+            let path = folder.ok()?.path().join("events.jsonl");
+            let lines = read(&path).ok()?;
+            let Entry::Started { run, time, task, .. } = lines.first()?.entry.clone() else {
+                return None;
+            };
+            let generations = lines
+                .iter()
+                .filter(|line| matches!(line.entry, Entry::Generated { output: Some(_), .. }))
+                .count() as u64;
+            let reason = lines.iter().rev().find_map(|line| match &line.entry {
+                Entry::Finished { outcome } => Some(outcome.reason),
+                _ => None,
+            });
+            Some(Kept { run, time, task, generations, reason, path })
+        })
+        .collect();
+    kept.sort_by(|a, b| (&b.time, &b.run).cmp(&(&a.time, &a.run)));
+    kept
+}
+
+/// A run of a loop that is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The run.
+    pub run: String,
+    /// When it began, in UTC.
+    pub time: String,
+    /// What was asked.
+    pub task: String,
+    /// Outputs made.
+    pub generations: u64,
+    /// Why it ended; `None` where it has not.
+    pub reason: Option<super::outcome::Reason>,
+    /// Its log.
+    pub path: PathBuf,
 }
 
 /// A new file's name is on disk only when its folder is. Where folders can't be synced there

@@ -51,6 +51,9 @@ pub struct HistoryRow {
     pub status: RecordStatus,
     /// What the panel decided.
     pub decision: Option<Decision>,
+    /// The required judges and criteria that rejected it, whatever its score.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected_by: Vec<String>,
     /// What was done after it.
     pub next: String,
     /// How much of its base was changed, where measured.

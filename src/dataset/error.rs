@@ -520,7 +520,9 @@ fn instead(path: &str) -> &'static str {
         Some("parquet") => {
             "; Parquet is neither read nor written: convert it, for example in Python with `pandas.read_parquet(\"x.parquet\").to_json(\"x.jsonl\", orient=\"records\", lines=True)`"
         }
-        Some("xlsx" | "xls" | "ods") => "; save the sheet as CSV (UTF-8)",
+        Some("xlsx" | "xls" | "ods") => {
+            "; spreadsheets are neither read nor written: save the sheet to be read as CSV (UTF-8), write `.csv` and open that"
+        }
         Some("txt") => "; one answer is judged by `venire score FILE`",
         _ => "",
     }

@@ -212,6 +212,18 @@ impl FieldMap {
         Ok(())
     }
 
+    /// Those of a case's columns that mean no field.
+    pub(crate) fn metadata_of(&self, columns: &[String]) -> Vec<String> {
+        let is_metadata = |column: &&String| {
+            if self.0.values().any(|mapped| mapped == *column) {
+                return false;
+            }
+            // What is mapped by hand is filled from its own column alone.
+            field_of(&CASE, column).is_none_or(|place| self.0.contains_key(CASE[place].name))
+        };
+        columns.iter().filter(is_metadata).cloned().collect()
+    }
+
     /// The mapped column of each field of `specs`: `Some("")` where none is to be read.
     pub(crate) fn resolve(
         &self,

@@ -1,7 +1,8 @@
 //! Recorded judgements in long form: what judges have said already.
 //!
 //! A judgement without a score is a failed measurement and stays one: its status is the
-//! file's, or `unparseable` where the file has none. It is never read as 0.
+//! file's, or where the file has none `unparseable` beside
+//! something raw, else `abstained`. It is never read as 0.
 
 use std::collections::BTreeMap;
 
@@ -168,7 +169,9 @@ fn read_judgement(row: &Row<'_>) -> Result<Judgement, Fault> {
     let score = row.read(at::SCORE, |cell| cell.number("a number, or nothing"))?;
     let status = match (row.read(at::STATUS, read_status)?, score) {
         (None, Some(_)) => Status::Ok,
-        (None, None) => Status::Unparseable,
+        // Something raw could not be read; nothing at all is no answer.
+        (None, None) if row.filled(at::RAW).is_some() => Status::Unparseable,
+        (None, None) => Status::Abstained,
         (Some(status), _) if (status == Status::Ok) != score.is_some() => {
             let problem =
                 RowProblem::StatusAndScore { status: status.name(), has_score: score.is_some() };

@@ -31,6 +31,8 @@ pub struct Scan {
     pub columns: Vec<String>,
     /// Columns read as fields of another name.
     pub aliases: Vec<AliasUsed>,
+    /// Columns that mean no field and are metadata, in the order met.
+    pub metadata_columns: Vec<String>,
     /// How many cases have each optional field.
     pub fields: BTreeMap<&'static str, u64>,
     /// Cases whose id is a content hash, because their row names none.
@@ -61,6 +63,7 @@ pub fn scan(source: &Source, options: &ReadOptions) -> Result<Scan, DatasetError
         text_bytes: 0,
         columns: Vec::new(),
         aliases: Vec::new(),
+        metadata_columns: Vec::new(),
         fields: BTreeMap::new(),
         generated_ids: 0,
         splits: BTreeMap::new(),
@@ -84,6 +87,7 @@ pub fn scan(source: &Source, options: &ReadOptions) -> Result<Scan, DatasetError
     (scan.data_hash, scan.bytes) = digest.value();
     scan.columns = reader.columns().to_vec();
     scan.aliases = reader.aliases();
+    scan.metadata_columns = options.map.metadata_of(&scan.columns);
     scan.splits = reader.splits().clone();
     scan.skipped = reader.skipped().clone();
     match &options.split {

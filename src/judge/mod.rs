@@ -59,6 +59,11 @@ pub trait Judge: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What to know before it is asked, such as a file it names that is not there.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Judges one sample of one case. Dropping the future cancels the work.
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict>;
 

@@ -9,6 +9,9 @@ pub(super) fn panel_key(key: &str) -> Option<&'static str> {
         | "assert" | "asserts" | "assertions" | "evals" => {
             "here each judge is a table of its own, `[[judge]]` (in YAML a list under `judge`), with `name` and `kind`; the kinds: `venire list judges`"
         }
+        "agent" | "exit" | "budget" => {
+            "this is a loop file: it is run by `venire loop -c FILE`, and a panel has `[[judge]]` tables"
+        }
         "defaultTest" | "default_test" | "assertionTemplates" => {
             "here checks that hold for every case are the judges: a `[[judge]]` each"
         }
@@ -45,6 +48,22 @@ pub(super) fn judge_key(key: &str) -> Option<&'static str> {
         "provider" | "providers" | "grader" | "judge_model" | "model_name" => {
             "the model is `model = \"provider/model\"`, as in `model = \"openai/gpt-4.1-mini\"`"
         }
+        "command" | "cmd" | "program" | "run" | "exec" | "args" | "arguments" => {
+            "a program and its arguments are a list, `argv = [\"python3\", \"test.py\"]`: for `script` in the judge, for `command` in its checks, `checks = [{ argv = [...] }]`"
+        }
+        "path" | "filename" | "file_name" | "recording" => "a recording is `file = \"FILE.csv\"`",
+        "url_path" | "uri" => "an address is `url`",
+        "min_words" | "max_words" | "minWords" | "maxWords" | "word_count" => {
+            "a range of words is `words = { min = 20, max = 150 }`, each end as needed"
+        }
+        "min_chars" | "max_chars" | "min_length" | "max_length" | "min_characters"
+        | "max_characters" | "characters_min" | "characters_max" => {
+            "a range of characters is `characters = { min = 20, max = 1500 }`, each end as needed"
+        }
+        "min_sentences" | "max_sentences" => {
+            "a range of sentences is `sentences = { min = 1, max = 9 }`"
+        }
+        "min_lines" | "max_lines" => "a range of lines is `lines = { min = 1, max = 9 }`",
         "type" => {
             "what a judge is stands in `kind` (`venire list judges`), and for a rule also in `rule` (`venire list rules`)"
         }

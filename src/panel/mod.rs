@@ -391,6 +391,10 @@ impl Panel {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.families();
+        for seat in &self.seats {
+            let own = seat.judge.warnings();
+            warnings.extend(own.into_iter().map(|said| format!("`{}`: {said}", seat.name)));
+        }
         warnings.extend(self.profile().map(InForce::warnings).unwrap_or_default());
         if self.sequential && !self.asks_in_turn() {
             warnings.push(

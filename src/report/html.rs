@@ -8,10 +8,12 @@ use std::io::Write;
 use minijinja::{Environment, Value, context};
 
 use super::markdown::share;
-use super::words::{beginning, number, plain, plain_lines, plural, reason, vote};
+use super::words::{
+    beginning, decision, is_shared, new_findings, number, plain, plain_lines, plural, reason, vote,
+};
 use super::{About, Judged, ReportError, Written, page, totals};
 use crate::case::Case;
-use crate::ruling::{Ruling, Vote};
+use crate::ruling::{Reason, Ruling, Vote};
 use crate::run::{JudgeTally, Tally};
 use crate::verdict::{Status, Verdict};
 
@@ -95,7 +97,7 @@ fn top(
     let judges: Vec<Value> = tally.judges.iter().map(judge).collect();
     let shown = tally.cases.min(MOST_CASES);
     let values = context! {
-        notes => about.notes.iter().map(|note| plain(note)).collect::<Vec<_>>(), accepted => tally.accepted, rejected => tally.rejected,
+        notes => about.notes.iter().map(|note| marked(&plain(note))).collect::<Vec<_>>(), accepted => tally.accepted, rejected => tally.rejected,
         undecided => tally.undecided, cases => tally.cases, bar, lines, judges,
         columns => names.iter().map(|name| plain(name)).collect::<Vec<_>>(), shown, left_out => tally.cases - shown,
     };
@@ -111,7 +113,7 @@ fn judge(judge: &JudgeTally) -> Value {
         .map(|(status, n)| format!("{status} {n}"))
         .collect();
     context! {
-        name => plain(&judge.name), votes => judge.votes, mean => two(judge.mean_score),
+        name => plain(&judge.name), required => judge.required, votes => judge.votes, mean => two(judge.mean_score),
         margin => two(judge.margin()), others => others.join(", "),
         time => judge.mean_latency_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.0} ms")),
     }
@@ -145,13 +147,15 @@ fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
             vote.score.map(|score| context! { x => at(score.get()), counted => vote.counted })
         })
         .collect();
-    let findings: Vec<String> = ruling
+    // What one judge alone says stands at its vote.
+    let findings: Vec<Value> = ruling
         .feedback
         .iter()
+        .filter(|finding| is_shared(finding))
         .map(|finding| {
             let (text, left) = beginning(&finding.text, MOST_CHARACTERS);
             let more = if left > 0 { "…" } else { "" };
-            plain_lines(&format!("{text}{more} [{}]", finding.judges.join(", ")))
+            marked(&plain_lines(&format!("{text}{more} [{}]", finding.judges.join(", "))))
         })
         .collect();
     let criteria: Vec<String> = ruling
@@ -171,9 +175,10 @@ fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
     let verdicts: Vec<Value> = ruling.verdicts.iter().map(|v| verdict(v, &ruling.votes)).collect();
     context! {
         id => plain(&case.id), decision => ruling.decision.name(), degraded => ruling.degraded,
+        by => decision(ruling).strip_prefix(ruling.decision.name()).unwrap_or_default().trim_start_matches(": "),
         score => figure(ruling.score.map(crate::score::Score::get)),
         spread => figure(ruling.spread), threshold => at(ruling.threshold),
-        dots, columns, why => plain(&one_line(&why(ruling))), texts => texts(case), findings, criteria, verdicts,
+        dots, columns, why => marked(&plain(&one_line(&why(ruling)))), texts => texts(case), findings, criteria, verdicts,
     }
 }
 
@@ -181,15 +186,42 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What the folded row says.
+/// A text as HTML, with what stands between backticks of one line as code.
+fn marked(text: &str) -> Value {
+    let mut html = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`') {
+        let Some((code, left)) = after.split_once('`') else { break };
+        // Fences and stray backticks are text.
+        if code.is_empty() || code.contains('\n') {
+            html.push_str(&minijinja::HtmlEscape(&format!("{before}`")).to_string());
+            rest = after;
+            continue;
+        }
+        html.push_str(&minijinja::HtmlEscape(before).to_string());
+        html.push_str(&format!("<code>{}</code>", minijinja::HtmlEscape(code)));
+        rest = left;
+    }
+    html.push_str(&minijinja::HtmlEscape(rest).to_string());
+    Value::from_safe_string(html)
+}
+
+/// What the folded row says: not what is the same on every row.
 fn why(ruling: &Ruling) -> String {
-    let votes = plural(u64::from(ruling.votes_declared), "vote", "votes");
-    let mut said = format!("{} of {votes}, {}", ruling.votes_used, reason(ruling));
+    let mut said = Vec::new();
+    if ruling.votes_used != ruling.votes_declared {
+        let votes = plural(u64::from(ruling.votes_declared), "vote", "votes");
+        said.push(format!("{} of {votes}", ruling.votes_used));
+    }
+    let words = reason(ruling);
+    if ruling.reason != Reason::Threshold || words.contains("tiebreak") {
+        said.push(words);
+    }
     if let Some(finding) = ruling.feedback.first() {
         let (text, left) = beginning(&finding.text, 160);
-        said.push_str(&format!(" · {text}{}", if left > 0 { "…" } else { "" }));
+        said.push(format!("{text}{}", if left > 0 { "…" } else { "" }));
     }
-    said
+    if said.is_empty() { "texts and votes".to_owned() } else { said.join(" · ") }
 }
 
 fn texts(case: &Case) -> Vec<Value> {
@@ -223,17 +255,19 @@ fn verdict(verdict: &Verdict, votes: &[Vote]) -> Value {
         Some(vote) if vote.samples > 1 => format!(" (sample {})", verdict.sample + 1),
         _ => String::new(),
     };
+    let required = if of.is_some_and(|vote| vote.required) { ", required" } else { "" };
     let uncounted = if of.is_some_and(|vote| !vote.counted) { ", not counted" } else { "" };
-    let mut said: Vec<String> = verdict.detail.iter().chain(&verdict.feedback).cloned().collect();
+    let mut said: Vec<String> =
+        verdict.detail.iter().chain(new_findings(verdict)).cloned().collect();
     for criterion in &verdict.criteria {
         let because = criterion.feedback.as_ref().map(|t| format!(": {t}")).unwrap_or_default();
         said.push(format!("{} {}{because}", criterion.name, number(criterion.score)));
     }
-    let said: Vec<String> = said
+    let said: Vec<Value> = said
         .iter()
         .map(|text| {
             let (text, left) = beginning(text, MOST_CHARACTERS);
-            plain_lines(&format!("{text}{}", if left > 0 { "…" } else { "" }))
+            marked(&plain_lines(&format!("{text}{}", if left > 0 { "…" } else { "" })))
         })
         .collect();
     let mut facts = Vec::new();
@@ -247,7 +281,7 @@ fn verdict(verdict: &Verdict, votes: &[Vote]) -> Value {
         facts.push(format!("{cost:.5} US dollars"));
     }
     context! {
-        head => plain(&format!("{}{sample}: {outcome}{uncounted}", verdict.judge)), said,
+        head => plain(&format!("{}{sample}: {outcome}{required}{uncounted}", verdict.judge)), said,
         facts => plain(&facts.join(", ")),
     }
 }

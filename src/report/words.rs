@@ -1,8 +1,9 @@
 //! Numbers and reasons in words, the same in every report and on the terminal.
 
 use crate::panel::PanelSpec;
-use crate::ruling::{Reason, Ruling, Vote};
+use crate::ruling::{Finding, Reason, Ruling, Vote};
 use crate::score::Score;
+use crate::verdict::Verdict;
 
 /// A score with two decimals, or a dash.
 #[must_use]
@@ -40,6 +41,60 @@ pub fn reason(ruling: &Ruling) -> String {
         }
         Reason::NoCalibration { detail } => detail.clone(),
     }
+}
+
+/// The decision, with the judge or criterion behind it where the score does not say why.
+#[must_use]
+pub fn decision(ruling: &Ruling) -> String {
+    let by = match &ruling.reason {
+        Reason::RequiredJudge { judge } => format!(" by {}", plain(judge)),
+        Reason::RequiredCriterion { criterion } => format!(" by {}", plain(criterion)),
+        Reason::RequiredJudgeMissing { judge } => format!(": no vote of {}", plain(judge)),
+        _ => String::new(),
+    };
+    format!("{}{by}", ruling.decision.name())
+}
+
+/// What a case lacks and some judge needs, as flags of `score` and `gate`.
+#[must_use]
+pub fn missing_flags(ruling: &Ruling) -> Vec<&'static str> {
+    const FLAGS: [(&str, &str); 4] = [
+        ("input", "--input"),
+        ("expected", "--expected"),
+        ("context", "--context"),
+        ("baseline", "--baseline"),
+    ];
+    let lacks = |field: &str| {
+        ruling.without_vote().any(|vote| {
+            let detail = ruling.detail_of(&vote.judge);
+            [format!("has no {field}"), format!("has no `{field}`")]
+                .iter()
+                .any(|said| detail.contains(said))
+        })
+    };
+    FLAGS.into_iter().filter(|(field, _)| lacks(field)).map(|(_, flag)| flag).collect()
+}
+
+/// A verdict's findings that do not stand in its criteria already.
+pub fn new_findings(verdict: &Verdict) -> impl Iterator<Item = &String> {
+    let said = |finding: &str| {
+        verdict.criteria.iter().any(|criterion| {
+            let own = criterion.feedback.as_deref().map(str::trim);
+            let rest = finding
+                .strip_prefix(criterion.name.as_str())
+                .and_then(|rest| rest.strip_prefix(':'))
+                .map(str::trim);
+            own.is_some_and(|own| own == finding.trim() || Some(own) == rest)
+        })
+    };
+    verdict.feedback.iter().filter(move |finding| !said(finding))
+}
+
+/// Whether a finding says more than one judge's verdict does: several found it, or some
+/// judge contradicts it.
+#[must_use]
+pub fn is_shared(finding: &Finding) -> bool {
+    finding.judges.len() > 1 || !finding.contradicted_by.is_empty()
 }
 
 /// The threshold, with its tiebreak where that decides.

@@ -124,7 +124,10 @@ where
     let mut tally =
         Tally::new(panel.seats.iter().map(|s| (s.name.clone(), s.judge.fingerprint().to_string())));
     for (judge, seat) in tally.judges.iter_mut().zip(&panel.seats) {
-        judge.asks_models = seat.judge.kind() == "llm";
+        let kind = seat.judge.kind();
+        judge.asks_models = kind == "llm";
+        judge.can_change = matches!(kind, "llm" | "http" | "human" | "observe");
+        judge.measures = matches!(kind, "rule" | "command" | "script" | "observe");
     }
     let mut source = read(cases, Store::open(store.path())?, run.number, options.clone());
     let mut open: JoinSet<Result<Option<Ruled>, StoreError>> = JoinSet::new();

@@ -3,7 +3,7 @@
 //! Only sums are kept, so the memory is the same for ten cases and for ten million; where
 //! cases have a `group`, two counts a group.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -14,6 +14,13 @@ use crate::stats::bootstrap::{Resampling, clustered_proportion};
 use crate::stats::distribution::student_critical;
 use crate::stats::interval::wilson;
 use crate::verdict::{Status, StatusCounts, Verdict};
+
+/// Votes from which a judge can be said to give always the same score.
+const ENOUGH_CASES: u64 = 20;
+/// The share of its votes that is nearly always.
+const NEARLY_ALWAYS: f64 = 0.9;
+/// Different scores of a judge that are counted apart.
+const KINDS_OF_SCORES: usize = 32;
 
 /// What one judge did.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -53,6 +60,25 @@ pub struct JudgeTally {
     /// Whether it asks model servers, so that a call of it that failed may have cost something.
     #[serde(skip)]
     pub asks_models: bool,
+    /// Whether asking it again about the same text can give another verdict: it asks a server
+    /// or a person.
+    #[serde(skip)]
+    pub can_change: bool,
+    /// Whether its scores follow from the text alone, as a rule's or a command's do.
+    #[serde(skip)]
+    pub measures: bool,
+    /// Whether it may veto.
+    #[serde(skip)]
+    pub required: bool,
+    /// Whether its vote is counted.
+    #[serde(skip)]
+    counted: bool,
+    /// How often each of its first scores was given, by the score's bits.
+    #[serde(skip)]
+    same: BTreeMap<u64, u64>,
+    /// Why it abstained the first time.
+    #[serde(skip)]
+    abstention: Option<String>,
     #[serde(skip)]
     score: Moments,
     #[serde(skip)]
@@ -107,6 +133,42 @@ impl JudgeTally {
         self.votes = self.score.count;
         self.mean_score = self.score.mean();
         self.standard_deviation = self.score.standard_deviation();
+        // What is given nearly always is among the first; the rest would only take memory.
+        let bits = score.to_bits();
+        if self.same.len() < KINDS_OF_SCORES || self.same.contains_key(&bits) {
+            *self.same.entry(bits).or_default() += 1;
+        }
+    }
+
+    /// Whether it gives one score nearly always, and so tells hardly anything apart.
+    fn says_one_thing(&self) -> bool {
+        let most = self.same.values().max().copied().unwrap_or_default();
+        self.votes >= ENOUGH_CASES && most as f64 > NEARLY_ALWAYS * self.votes as f64
+    }
+
+    /// What to say of a judge that abstained on every case.
+    fn silent(&self, cases: u64) -> Option<String> {
+        let abstained = self.statuses.get(Status::Abstained);
+        if cases == 0 || self.votes > 0 || abstained == 0 || abstained < self.statuses.total() {
+            return None;
+        }
+        let why = self.abstention.as_deref().unwrap_or("it abstained without a reason");
+        let of =
+            if cases == 1 { "the one case".into() } else { format!("any of the {cases} cases") };
+        let mapped = if why.contains("no recorded verdict on the case") {
+            ": is the column of ids read as `id` (`--map id=COLUMN`)?"
+        } else {
+            ""
+        };
+        Some(format!("`{}` has no score for {of}: {why}{mapped}", self.name))
+    }
+
+    /// Verdicts that failed and may come out otherwise when they are asked for again.
+    #[must_use]
+    pub fn worth_asking_again(&self) -> u64 {
+        let again = [Status::Timeout, Status::ProviderError, Status::RateLimited, Status::Budget];
+        let failed = again.iter().map(|status| self.statuses.get(*status)).sum();
+        if self.can_change { failed } else { 0 }
     }
 
     fn add(&mut self, verdict: &Verdict) {
@@ -121,6 +183,9 @@ impl JudgeTally {
         if let Some(note) = verdict.notes.get("model_mismatch") {
             self.model_mismatches += 1;
             self.model_mismatch.get_or_insert_with(|| note.as_str().unwrap_or_default().to_owned());
+        }
+        if verdict.status == Status::Abstained && self.abstention.is_none() {
+            self.abstention.clone_from(&verdict.detail);
         }
         if verdict.status == Status::Ok {
             self.score_sources.add(verdict.notes.get(SCORE_SOURCE));
@@ -272,7 +337,10 @@ impl Tally {
         // One vote a case: samples of one case say nothing of the spread between cases.
         for vote in &ruling.votes {
             let judge = self.judges.iter_mut().find(|judge| judge.name == vote.judge);
-            if let (Some(judge), Some(score)) = (judge, vote.score) {
+            let Some(judge) = judge else { continue };
+            judge.counted |= vote.counted;
+            judge.required |= vote.required;
+            if let Some(score) = vote.score {
                 judge.vote(score.get());
             }
         }
@@ -317,8 +385,8 @@ impl Tally {
     /// What to know before trusting the scores.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let sources =
-            self.judges.iter().filter_map(|judge| judge.score_sources.warning(&judge.name));
+        let sources = self.judges.iter().filter_map(|j| j.score_sources.warning(&j.name));
+        let silent = self.judges.iter().filter_map(|judge| judge.silent(self.cases));
         let models = self.judges.iter().filter_map(|judge| {
             let words = judge.model_mismatch.as_ref()?;
             Some(format!(
@@ -328,7 +396,35 @@ impl Tally {
                 judge.statuses.total()
             ))
         });
-        sources.chain(models).collect()
+        sources.chain(models).chain(silent).chain(self.outvoting()).collect()
+    }
+
+    /// Rules and commands that say nearly always the same and are half of the votes or more:
+    /// with the median they decide alone, and what they have not looked at passes.
+    fn outvoting(&self) -> Option<String> {
+        let counted = || self.judges.iter().filter(|judge| judge.counted);
+        let names: Vec<String> = counted()
+            .filter(|judge| judge.measures && judge.says_one_thing())
+            .map(|judge| format!("`{}`", judge.name))
+            .collect();
+        if names.is_empty() || 2 * names.len() < counted().count() {
+            return None;
+        }
+        let (give, them) =
+            if names.len() == 1 { ("gives", "it a veto") } else { ("give", "them vetoes") };
+        Some(format!(
+            "{} {give} the same score on over {:.0}% of the cases and {} of {} votes: what they don't look at is decided by them; make {them} with `weight = 0` and `required = true`",
+            names.join(", "),
+            100.0 * NEARLY_ALWAYS,
+            if names.len() == 1 { "is 1".to_owned() } else { format!("are {}", names.len()) },
+            counted().count()
+        ))
+    }
+
+    /// Verdicts that failed and may come out otherwise when they are asked for again.
+    #[must_use]
+    pub fn worth_asking_again(&self) -> u64 {
+        self.judges.iter().map(JudgeTally::worth_asking_again).sum()
     }
 
     /// Verdicts without a score that were asked for.

@@ -39,7 +39,8 @@ pub enum StoreError {
     },
     /// The file is not there.
     #[error(
-        "there is no store at `{path}`: `venire run` makes one, or name another with `--store`"
+        "there is no store at `{path}`: `venire run` makes one, or name another with `--store`{}",
+        loops_beside(.path)
     )]
     Missing {
         /// The file looked for.
@@ -278,6 +279,16 @@ impl StoreError {
 pub struct Store {
     path: PathBuf,
     database: Database,
+}
+
+/// Where loops are kept when there are some: they need no store.
+fn loops_beside(store: &Path) -> String {
+    let folder = store.parent().unwrap_or(Path::new("")).join("loops");
+    if folder.is_dir() {
+        format!("; loops are kept in `{}`: `venire list runs` shows them", folder.display())
+    } else {
+        String::new()
+    }
 }
 
 impl Store {

@@ -18,6 +18,7 @@ mod coverage_runs;
 mod docs;
 mod durability;
 mod external;
+mod gates;
 mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;

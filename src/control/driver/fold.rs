@@ -107,6 +107,8 @@ impl Driver<'_> {
         }
         if ruling.score.is_some() {
             self.findings.insert(generation, ruling.feedback.clone());
+            let vetoes = ruling.vetoes().into_iter().map(str::to_owned).collect();
+            self.vetoes.insert(generation, vetoes);
         }
         Judgement { commands, refused, ..Judgement::of(ruling) }
     }

@@ -168,6 +168,8 @@ struct Driver<'a> {
     resumed: u32,
     usage: BTreeMap<String, RoleUsage>,
     findings: BTreeMap<u32, Vec<Finding>>,
+    /// Who rejected an output whatever its score, by generation.
+    vetoes: BTreeMap<u32, Vec<String>>,
     snapshots: BTreeMap<u32, String>,
     next: BTreeMap<u32, String>,
     told: BTreeSet<String>,
@@ -220,6 +222,7 @@ pub async fn run(
         resumed: 0,
         usage: BTreeMap::new(),
         findings: BTreeMap::new(),
+        vetoes: BTreeMap::new(),
         snapshots: BTreeMap::new(),
         next: BTreeMap::new(),
         told: BTreeSet::new(),

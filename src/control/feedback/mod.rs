@@ -102,6 +102,8 @@ pub struct Material {
     pub best: Option<Score>,
     /// What the judges found in the current version.
     pub findings: Vec<Finding>,
+    /// The required judges and criteria that rejected the current version, whatever its score.
+    pub rejected_by: Vec<String>,
     /// The criteria of the current version.
     pub criteria: Vec<CriterionMark>,
     /// Findings that stood in earlier prompts.
@@ -271,6 +273,10 @@ impl Composer<'_> {
             score.map_or_else(|| words.not_judged.to_owned(), |s| format!("{:.2}", s.get()))
         };
         let mut text = format!("{}: {}", words.score, number(current.score));
+        if !self.material.rejected_by.is_empty() {
+            let names = self.material.rejected_by.join(", ");
+            text.push_str(&format!("; {}: {names}", words.rejected_by));
+        }
         if let Some(best) = self.material.best
             && current.score != Some(best)
         {

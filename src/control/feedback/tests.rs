@@ -43,6 +43,7 @@ fn material() -> Material {
             passed: Some(false),
             required: false,
         }],
+        rejected_by: Vec::new(),
         told: BTreeSet::new(),
         earlier: Vec::new(),
         directive: directive(),

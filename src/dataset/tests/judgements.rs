@@ -26,7 +26,7 @@ fn a_judgement_without_a_score_is_a_failed_measurement_and_never_zero() {
         judgements("case,judge,score,status\na,j,,\nb,j,,timeout\nc,j,0,ok\nd,j,0,\n").unwrap();
     let seen: Vec<_> = rows.iter().map(|j| (j.status, j.score)).collect();
     let expected = [
-        (Status::Unparseable, None),
+        (Status::Abstained, None),
         (Status::Timeout, None),
         (Status::Ok, Some(0.0)),
         (Status::Ok, Some(0.0)),
@@ -37,7 +37,7 @@ fn a_judgement_without_a_score_is_a_failed_measurement_and_never_zero() {
         "{\"case\":\"a\",\"judge\":\"j\",\"score\":null}\n{\"case\":\"a\",\"judge\":\"j\",\"status\":\"refused\"}\n",
     );
     let rows = rows.unwrap();
-    assert_eq!((rows[0].status, rows[1].status), (Status::Unparseable, Status::Refused));
+    assert_eq!((rows[0].status, rows[1].status), (Status::Abstained, Status::Refused));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_scan_counts_statuses_and_refuses_what_is_recorded_twice() {
     let text = "case,judge,score,order,sample\na,j,1,ab,0\na,j,,ba,0\na,j,1,ab,1\na,k,1,ab,\n";
     let scan = scan_judgements(&source(text), &LabelOptions::default()).unwrap();
     assert_eq!((scan.count, scan.judges.len()), (4, 2));
-    assert_eq!(scan.judges["j"].get(Status::Unparseable), 1);
+    assert_eq!(scan.judges["j"].get(Status::Abstained), 1);
     assert_eq!(scan.criteria["overall"], 4);
     let twice = format!("{text}a,j,0,ab,0\n");
     let error = scan_judgements(&source(twice), &LabelOptions::default()).unwrap_err();

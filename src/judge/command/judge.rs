@@ -1,7 +1,7 @@
 //! Runs the checks on one case.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use futures::future::BoxFuture;
 
@@ -9,7 +9,10 @@ use super::folder::{CaseFolder, Wanted};
 use super::{CANNOT_RUN, Check, CommandJudge, Stdin};
 use crate::case::Case;
 use crate::judge::Judge;
-use crate::judge::process::{Ending, Finished, Isolation, Launch, Until, plain, run};
+use crate::judge::process::{
+    Ending, Finished, Isolation, Launch, Until, missing_files, missing_warning, plain, run,
+    script_not_found,
+};
 use crate::provider::CallContext;
 use crate::score::Score;
 use crate::verdict::{CriterionScore, Fingerprint, Status, Verdict};
@@ -24,6 +27,22 @@ impl Judge for CommandJudge {
 
     fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let warning = |check: &Check| {
+            let folder = check.cwd.as_deref().unwrap_or(&self.base);
+            let folders: Vec<&Path> =
+                [Some(folder), Some(self.base.as_path()), self.files.as_deref()]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            let mut missing = missing_files(&check.spec.argv, &folders);
+            // Written beside the tests for each case.
+            missing.retain(|name| Path::new(name) != Path::new(&self.output_name));
+            missing_warning(&format!("check `{}`", check.name), &missing, folder)
+        };
+        self.checks.iter().filter_map(warning).collect()
     }
 
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
@@ -166,13 +185,38 @@ impl CommandJudge {
                 return failed(Status::ProviderError, format!("could not run: {error}"), None);
             }
         };
+        let own_time =
+            matches!(finished.ending, Ending::TimedOut(_) | Ending::Limit("cpu_seconds"));
+        if own_time && check.spec.timeout_fails {
+            return Ok(finished);
+        }
         if let Some((status, why)) = finished.ending.failure() {
-            return failed(status, why, finished.isolation);
+            let failure = failed(status, why, finished.isolation.clone());
+            // No score, but something that whoever made the output has to know.
+            return if own_time {
+                let finding = folder.without_paths(&explain(check, &finished));
+                failure.map_err(|mut verdict| {
+                    verdict.feedback.push(finding);
+                    verdict
+                })
+            } else {
+                failure
+            };
         }
         let error_codes = check.spec.error_codes.as_deref().unwrap_or(&CANNOT_RUN);
         match finished.ending {
             Ending::Exited(code) if code != check.spec.exit_code && error_codes.contains(&code) => {
                 let said = folder.without_paths(&plain::tail(&finished.stderr.text(), 3, 500));
+                let detail = format!("could not run: exit code {code}: {said}");
+                failed(Status::ProviderError, detail, finished.isolation)
+            }
+            Ending::Exited(code)
+                if code != check.spec.exit_code
+                    && check.spec.error_codes.is_none()
+                    && finished.stdout.text().trim().is_empty()
+                    && script_not_found(&check.program, code, &finished.stderr.text()) =>
+            {
+                let said = folder.without_paths(&plain::head(finished.stderr.text().trim(), 500));
                 let detail = format!("could not run: exit code {code}: {said}");
                 failed(Status::ProviderError, detail, finished.isolation)
             }
@@ -268,6 +312,8 @@ fn explain(check: &Check, finished: &Finished) -> String {
     let how = match finished.ending {
         Ending::Crashed(signal) => format!("crashed by signal {signal}"),
         Ending::Exited(code) => format!("exit code {code}, expected {}", check.spec.exit_code),
+        Ending::TimedOut(limit) => format!("did not end within {limit:?}"),
+        Ending::Limit(limit) => format!("reached the limit `{limit}`"),
         other => format!("{other:?}"),
     };
     let written = format!("{}\n{}", finished.stdout.text(), finished.stderr.text());

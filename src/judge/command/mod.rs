@@ -68,6 +68,10 @@ pub struct CheckSpec {
     /// How long it may run; 60 seconds when absent.
     #[serde(default = "default_timeout")]
     pub timeout: Period,
+    /// Whether an output that makes the check run past its `timeout` (or `cpu_seconds`) has
+    /// failed it; else that is a failed measurement.
+    #[serde(default)]
+    pub timeout_fails: bool,
     /// The exit code that means passed.
     #[serde(default)]
     pub exit_code: i32,
@@ -192,7 +196,7 @@ impl CommandSpec {
             .checks
             .iter()
             .map(|check| {
-                json!({
+                let mut identity = json!({
                     "argv": check.argv.iter().map(|a| file_identity(a, context)).collect::<Vec<_>>(),
                     "name": check.name,
                     "weight": check.weight,
@@ -202,7 +206,12 @@ impl CommandSpec {
                     "error_codes": check.error_codes,
                     "cwd": check.cwd,
                     "stdin": check.stdin,
-                })
+                });
+                // Only where it is set: the others stay the judges that they were.
+                if check.timeout_fails {
+                    identity["timeout_fails"] = true.into();
+                }
+                identity
             })
             .collect();
         let identity = json!({

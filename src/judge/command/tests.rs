@@ -10,6 +10,7 @@ use super::*;
 use crate::case::Case;
 use crate::judge::BuildContext;
 use crate::provider::{CallContext, Client};
+use crate::score::Score;
 use crate::verdict::{Status, Verdict};
 
 fn build_in(folder: &Path, spec: Value) -> Result<BoxedJudge, BuildError> {
@@ -325,4 +326,36 @@ fn the_fingerprint_follows_the_content_of_the_checks() {
     assert_ne!(before, edited);
     std::fs::write(folder.path().join("t/new"), "").unwrap();
     assert_ne!(edited, print(spec()));
+}
+
+#[tokio::test]
+async fn an_output_that_never_ends_fails_the_check_where_that_is_asked_for() {
+    let check = json!({"argv": sh("sleep 60"), "name": "tests", "timeout": "200ms"});
+    let verdict = judge(json!({"checks": [check]}), "x").await;
+    assert_eq!((verdict.status, verdict.score), (Status::Timeout, None));
+    assert!(verdict.feedback[0].contains("did not end within 200ms"), "{:?}", verdict.feedback);
+    let mut failing = check;
+    failing["timeout_fails"] = json!(true);
+    let verdict = judge(json!({"checks": [failing]}), "x").await;
+    assert_eq!(verdict.score, Some(Score::ZERO));
+    assert_eq!(verdict.criteria[0].passed, Some(false));
+    assert!(verdict.feedback[0].contains("did not end within 200ms"), "{:?}", verdict.feedback);
+}
+
+#[tokio::test]
+async fn a_check_whose_script_is_not_there_could_not_run_and_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = json!({"checks": [{"argv": ["python3", "tests_answer.py", "{output_file}"]}]});
+    let built = build_in(folder.path(), spec.clone()).unwrap();
+    assert!(
+        built.warnings()[0].contains("`tests_answer.py` is not there"),
+        "{:?}",
+        built.warnings()
+    );
+    let verdict = judge_in(folder.path(), spec.clone(), &Case::new("q", "x")).await;
+    assert_eq!(verdict.status, Status::ProviderError, "{verdict:?}");
+    std::fs::write(folder.path().join("tests_answer.py"), "import sys\nsys.exit(2)\n").unwrap();
+    assert!(build_in(folder.path(), spec.clone()).unwrap().warnings().is_empty());
+    let verdict = judge_in(folder.path(), spec, &Case::new("q", "x")).await;
+    assert_eq!(verdict.score, Some(Score::ZERO), "a test's own 2 is a failed check");
 }

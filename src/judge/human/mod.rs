@@ -1,8 +1,8 @@
 //! The `human` judge: asks a person on the terminal.
 //!
 //! One person answers one question at a time, whatever the number of cases in flight. What
-//! is shown is escaped, so that an output can't redraw the screen or forge a prompt. For
-//! labelling many cases there is `venire label`; without a terminal there is no such judge.
+//! is shown is escaped, so that an output can't redraw the screen or forge a prompt. Without a
+//! terminal there is no such judge.
 
 mod console;
 mod page;
@@ -114,7 +114,7 @@ impl HumanSpec {
     /// Standard input or standard error is not a terminal; else as [`HumanSpec::build_with`].
     pub fn build(&self, context: &BuildContext) -> Result<BoxedJudge, BuildError> {
         if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-            let reason = "`human` asks on a terminal and this is none: label with `venire label`, then seat a `replay` judge of the labels";
+            let reason = "`human` asks on a terminal and this is none: run it in a terminal, or write the scores to a CSV file with the columns `item_id`, `judge`, `score` and seat a `replay` judge of that";
             return Err(BuildError::invalid("kind", reason));
         }
         self.build_with(context, Console::terminal())

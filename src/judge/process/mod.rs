@@ -20,7 +20,9 @@ pub use sandbox::{Home, Isolation, SandboxSpec};
 pub(crate) use capture::{Capture, drain};
 #[cfg(feature = "cli")]
 pub(crate) use group::end_all;
-pub(crate) use program::{file_identity, find_program, folder_identity};
+pub(crate) use program::{
+    file_identity, find_program, folder_identity, missing_files, missing_warning, script_not_found,
+};
 pub(crate) use run::{Ending, Finished, Launch, Running, SpawnError, Until, is_inside, run, spawn};
 pub(crate) use sandbox::Sandbox;
 

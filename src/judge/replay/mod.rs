@@ -233,8 +233,15 @@ impl ReplayJudge {
     fn replay(&self, id: &str, sample: u32) -> Verdict {
         let entries = self.recording.find(id, sample);
         if entries.is_empty() {
+            let ids = match &self.recording.example {
+                Some(example) => format!(
+                    "; the recording has ids such as `{}`",
+                    super::process::plain::head(example, 80)
+                ),
+                None => String::new(),
+            };
             let mut verdict = Verdict::abstained(format!(
-                "no recorded verdict on the case `{}`",
+                "no recorded verdict on the case `{}`{ids}",
                 super::process::plain::head(id, 80)
             ));
             verdict.attempts = 0;
@@ -284,6 +291,7 @@ impl ReplayJudge {
                 Ok(score) => Verdict::ok(score),
                 Err(why) => Verdict::failed(Status::OutOfRange, why),
             },
+            Status::Abstained => Verdict::abstained("recorded without a score"),
             status => Verdict::failed(status, format!("recorded as {status}")),
         };
         if !entry.value.is_nan() && self.scale != ReplayScale::default() {

@@ -26,13 +26,31 @@ pub(super) struct Reader {
     pub(super) rows: u64,
     has_judges: bool,
     has_criteria: bool,
+    /// The columns of the first row, until a row has one of scores.
+    pub(super) unscored: Option<Vec<String>>,
+    has_scores: bool,
+    /// An id in the recording, as an example.
+    pub(super) example: Option<String>,
 }
+
+/// Columns that say what became of a verdict.
+const SCORES: [&str; 4] = ["score", "raw", "status", "criteria"];
 
 impl Reader {
     pub(super) fn take(&mut self, row: &Row<'_>, spec: &ReplaySpec) -> Result<(), RowError> {
         self.rows += 1;
         let at = |reason: String| RowError::at(row.line, reason);
+        if !self.has_scores {
+            let columns = row.columns();
+            self.has_scores = columns.iter().any(|column| SCORES.contains(&column.as_str()));
+            if self.has_scores {
+                self.unscored = None;
+            } else {
+                self.unscored.get_or_insert(columns);
+            }
+        }
         let id = case_id(row)?;
+        self.example.get_or_insert_with(|| id.clone());
         if let Some(judge) = row.name("judge")? {
             if !self.has_judges && self.rows > 1 {
                 return Err(at("has a `judge`, which the rows before have not".to_owned()));
@@ -266,9 +284,13 @@ fn case_id(row: &Row<'_>) -> Result<String, RowError> {
 fn status(row: &Row<'_>, value: Option<f64>) -> Result<Status, RowError> {
     let at = |reason: String| RowError::at(row.line, reason);
     let Some(name) = row.name("status")? else {
-        // A judge that was asked and gave nothing readable: the usual reason for an empty
-        // score in recordings that have no statuses.
-        return Ok(if value.is_some() { Status::Ok } else { Status::Unparseable });
+        // Without a score a judge was asked and gave what could not be read where there is
+        // something raw, and said nothing, or was not asked, where there is not.
+        return Ok(match (value, row.get("raw")) {
+            (Some(_), _) => Status::Ok,
+            (None, Some(_)) => Status::Unparseable,
+            (None, None) => Status::Abstained,
+        });
     };
     let status = Status::from_name(&name).ok_or_else(|| {
         let known = Status::ALL.map(Status::name);

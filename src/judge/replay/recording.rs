@@ -97,6 +97,8 @@ pub(super) struct Recording {
     pub(super) criteria: Vec<String>,
     /// At least 1.
     pub(super) samples: u32,
+    /// An id that is in it.
+    pub(super) example: Option<String>,
 }
 
 pub(super) fn key(id: &str) -> [u8; 16] {
@@ -117,6 +119,14 @@ impl Recording {
         })?;
         if reader.rows == 0 {
             return Err(invalid("file", "holds no rows".to_owned()));
+        }
+        if let Some(columns) = &reader.unscored {
+            let columns: Vec<&String> = columns.iter().collect();
+            let reason = format!(
+                "has no column `score`; its columns are {}: name the one with the scores `score`",
+                list(&columns)
+            );
+            return Err(invalid("file", reason));
         }
         if spec.judge.is_none() && reader.judges.len() > 1 {
             let judges: Vec<&String> = reader.judges.iter().collect();
@@ -142,6 +152,7 @@ impl Recording {
             models: reader.models,
             criteria,
             samples,
+            example: reader.example,
         })
     }
 

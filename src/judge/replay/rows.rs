@@ -59,6 +59,14 @@ impl Row<'_> {
         }
     }
 
+    /// The names of its columns.
+    pub(super) fn columns(&self) -> Vec<String> {
+        match &self.fields {
+            Fields::Csv { header, .. } => header.iter().map(str::to_owned).collect(),
+            Fields::Json(map) => map.keys().cloned().collect(),
+        }
+    }
+
     /// A field that names something: a text, or a whole number in JSON.
     pub(super) fn name(&self, name: &str) -> Result<Option<String>, RowError> {
         match self.get(name) {

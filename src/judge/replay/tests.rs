@@ -78,7 +78,7 @@ fn several_criteria_have_a_mean_and_a_missing_one_is_no_score() {
         a.criteria.iter().map(|c| (c.name.as_str(), c.score.unwrap().get())).collect();
     assert_eq!(names, [("tone", 0.25), ("overall", 0.75)]);
     let b = ask(&judge, "b, 好");
-    assert_eq!(b.status, Status::Unparseable, "recorded without a score");
+    assert_eq!(b.status, Status::Abstained, "recorded without a score");
     assert!(b.detail.unwrap().contains("`tone`"));
     assert_eq!(ask(&judge, "c").status, Status::OutOfRange);
 }
@@ -141,7 +141,7 @@ fn two_orders_that_disagree_are_a_tie_that_counts_as_position_bias() {
         assert_eq!(verdict.notes["position_consistent"], consistent, "{id}");
     }
     assert_eq!(ask(&judge, "d").status, Status::Abstained);
-    assert_eq!(ask(&judge, "e").status, Status::Unparseable);
+    assert_eq!(ask(&judge, "e").status, Status::Abstained);
     assert_eq!(ask(&judge, "g").status, Status::OutOfRange);
     let ab = csv(PAIRS, json!({"judge": "j", "scale": "preference", "orders": "ab"}));
     assert_eq!(score(&ask(&ab, "b")), 1.0);
@@ -257,7 +257,19 @@ fn a_row_that_makes_no_sense_is_refused_with_its_line() {
 fn a_recorded_nan_is_a_missing_score() {
     let judge = csv("id,score\na,NaN\nb,1\n", json!({}));
     let verdict = ask(&judge, "a");
-    assert_eq!((verdict.status, verdict.score), (Status::Unparseable, None));
+    assert_eq!((verdict.status, verdict.score), (Status::Abstained, None));
+    assert_eq!(verdict.detail.as_deref(), Some("recorded without a score"));
+}
+
+#[test]
+fn a_recording_without_a_column_of_scores_is_refused_with_its_columns() {
+    let message = refused("item_id,judge,rating\na,j,4\nb,j,5\n", json!({"judge": "j"}));
+    for part in ["no column `score`", "`item_id`, `judge`, `rating`"] {
+        assert!(message.contains(part), "no {part} in {message}");
+    }
+    let judge = csv("id,score\nT-1000,1\n", json!({}));
+    let verdict = ask(&judge, "f1d9");
+    assert!(verdict.detail.unwrap().contains("ids such as `T-1000`"));
 }
 
 #[test]

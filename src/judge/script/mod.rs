@@ -22,7 +22,8 @@ use serde_json::json;
 use self::answer::AnswerForm;
 use self::lines::Workers;
 use super::process::{
-    Ending, Launch, Period, Sandbox, SandboxSpec, Until, file_identity, find_program, plain, run,
+    Ending, Launch, Period, Sandbox, SandboxSpec, Until, file_identity, find_program,
+    missing_files, missing_warning, plain, run,
 };
 use super::{BoxedJudge, BuildContext, BuildError, Judge};
 use crate::case::Case;
@@ -84,6 +85,9 @@ fn unit() -> Scale {
 #[derive(Debug)]
 struct ScriptJudge {
     program: PathBuf,
+    /// As configured, for what is said before it runs.
+    argv: Vec<String>,
+    base: PathBuf,
     arguments: Vec<OsString>,
     directory: PathBuf,
     timeout: Option<Period>,
@@ -139,6 +143,8 @@ impl ScriptSpec {
         });
         Ok(std::sync::Arc::new(ScriptJudge {
             program,
+            argv: self.argv.clone(),
+            base: context.base.clone(),
             arguments: self.argv[1..].iter().map(OsString::from).collect(),
             directory,
             timeout: self.timeout,
@@ -157,6 +163,11 @@ impl Judge for ScriptJudge {
 
     fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let missing = missing_files(&self.argv, &[&self.directory, &self.base]);
+        missing_warning("the script", &missing, &self.directory).into_iter().collect()
     }
 
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
