@@ -231,7 +231,12 @@ fn judges_itself(
 ) -> Result<Option<String>, Problem> {
     let Some(model) = agent.model() else { return Ok(None) };
     let Some(seat) =
-        panel.seats.iter().find(|seat| !seat.report_only && seat.judge.model() == Some(model))
+        panel.seats.iter().find(|seat| {
+            let own = seat.judge.model();
+            // Coding agents name their models without a provider.
+            let bare = own.and_then(|own| own.split_once('/')).map(|(_, name)| name);
+            !seat.report_only && (own == Some(model) || bare == Some(model))
+        })
     else {
         return Ok(None);
     };
@@ -261,7 +266,8 @@ fn unpriced(policy: &Policy, agent: &dyn Agent, panel: &Panel) -> Result<(), Pro
             ),
         )
     };
-    if agent.worst_case("").is_some_and(|worst| worst.micro_dollars.is_none()) {
+    if !agent.is_priced() || agent.worst_case("").is_some_and(|worst| worst.micro_dollars.is_none())
+    {
         return Err(told("the agent's model"));
     }
     let case = Case::new("", "");

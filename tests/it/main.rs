@@ -7,6 +7,7 @@ mod bad_input;
 mod calibrate;
 mod calibrate_data;
 mod control;
+mod control_agents;
 mod control_durability;
 mod control_model;
 mod costs;
