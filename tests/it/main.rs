@@ -10,6 +10,7 @@ mod control;
 mod control_agents;
 mod control_durability;
 mod control_model;
+mod control_review;
 mod costs;
 mod docs;
 mod durability;
