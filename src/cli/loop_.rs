@@ -1,6 +1,6 @@
 //! `venire loop`: an agent, its judges, and an honest end.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use super::loop_report;
 use super::loop_tasks;
 use super::panel::ProfileArgs;
 use super::printer::Printer;
+use super::review;
 use super::run::new_id;
 use super::stop::Stop;
-use crate::control::driver::{self, Notice, Options, Watcher};
+use crate::control::driver::{self, Notice, Options, Question, Watcher};
 use crate::control::setup::Setup;
 use crate::control::spec::folder;
-use crate::control::{Answer, Class, LoopSpec, Reason};
+use crate::control::{Answer, Class, LoopSpec};
 use crate::provider::{Client, NoReplies, ReplyStore};
 use crate::store::Store;
 
@@ -43,7 +44,7 @@ pub(super) struct LoopArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
     resume: Option<String>,
     /// With `--resume`: the answer to what the run asks
-    #[arg(long, value_name = "accept|reject|continue[=NOTE]", requires = "resume", value_parser = answer)]
+    #[arg(long, value_name = "accept|reject[=WHY]|continue[=NOTE]|edit=TEXT|@FILE|stop", requires = "resume", value_parser = review::answer)]
     answer: Option<Answer>,
     /// Write the best output to a file
     #[arg(short, long, value_name = "FILE")]
@@ -55,15 +56,6 @@ pub(super) struct LoopArgs {
     /// With `--tasks`: loops at a time
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     max_concurrency: u32,
-}
-
-fn answer(text: &str) -> Result<Answer, String> {
-    match text.split_once('=').unwrap_or((text, "")) {
-        ("accept", "") => Ok(Answer::Accept),
-        ("reject", "") => Ok(Answer::Reject),
-        ("continue", note) => Ok(Answer::Continue(note.to_owned())),
-        _ => Err("expected `accept`, `reject`, `continue` or `continue=NOTE`".into()),
-    }
 }
 
 /// Whether the best output can be written to a file, before anything is paid for.
@@ -116,7 +108,7 @@ pub(super) async fn run(
         cancel: stop.stop.clone(),
         replies,
     };
-    let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal };
+    let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal, label: None };
     let report = driver::run(&setup, &options, &mut watcher).await;
     stop.judged();
     let report = report?;
@@ -139,9 +131,9 @@ pub(super) async fn run(
     }
     if report.outcome == Class::Waiting {
         printer.say(&format!(
-            "go on with: venire loop -c {} --resume {} --answer accept|reject|continue[=NOTE]",
-            args.config.display(),
-            report.run
+            "see it with `venire review {0}`; go on with: venire loop -c {1} --resume {0} --answer accept|reject[=WHY]|continue[=NOTE]|edit=@FILE|stop",
+            report.run,
+            args.config.display()
         ));
     }
     Ok(exit(report.outcome))
@@ -176,6 +168,7 @@ fn exit(class: Class) -> Exit {
 struct Terminal {
     printer: Printer,
     ask: bool,
+    label: Option<f64>,
 }
 
 impl Watcher for Terminal {
@@ -193,26 +186,17 @@ impl Watcher for Terminal {
         }
     }
 
-    fn ask(&mut self, generation: u32, about: Reason, best: Option<&str>) -> Option<Answer> {
+    fn ask(&mut self, question: &Question<'_>) -> Option<Answer> {
         if !self.ask || !std::io::stdin().is_terminal() {
             return None;
         }
-        if let Some(best) = best {
-            self.printer.say(&format!("\nthe best output so far:\n{best}\n"));
-        }
-        loop {
-            self.printer.say(&format!(
-                "generation {generation}: {about}; accept, reject, or continue[=NOTE]?"
-            ));
-            let _ = std::io::stderr().flush();
-            let mut line = String::new();
-            match std::io::stdin().lock().read_line(&mut line) {
-                Ok(0) | Err(_) => return None,
-                Ok(_) => match answer(line.trim()) {
-                    Ok(answer) => return Some(answer),
-                    Err(expected) => self.printer.say(&expected),
-                },
-            }
-        }
+        self.printer.say(&format!("\n{}", review::shown(question)));
+        let (answer, label) = review::ask(&self.printer);
+        self.label = label;
+        answer
+    }
+
+    fn label(&mut self) -> Option<f64> {
+        self.label.take()
     }
 }

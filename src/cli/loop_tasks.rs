@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::printer::{Printer, plural};
 use super::replay;
 use super::stop::Stop;
-use crate::control::driver::{self, Notice, Options, Watcher};
+use crate::control::driver::{self, Notice, Options, Question, Watcher};
 use crate::control::replay::{Metrics, metrics, read};
 use crate::control::result::{ProfileOutcome, Report};
 use crate::control::{Answer, Class, LoopSpec, Reason, Setup};
@@ -62,7 +62,7 @@ struct Silent;
 impl Watcher for Silent {
     fn notice(&mut self, _: &Notice<'_>) {}
 
-    fn ask(&mut self, _: u32, _: Reason, _: Option<&str>) -> Option<Answer> {
+    fn ask(&mut self, _: &Question<'_>) -> Option<Answer> {
         None
     }
 }

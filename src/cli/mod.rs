@@ -30,6 +30,7 @@ mod printer;
 mod progress;
 mod replay;
 mod report;
+mod review;
 mod run;
 mod run_report;
 mod schema;
@@ -97,6 +98,7 @@ enum Verb {
     Run(run::RunArgs),
     Loop(loop_::LoopArgs),
     Replay(replay::ReplayArgs),
+    Review(review::ReviewArgs),
     Calibrate(Box<calibrate::CalibrateArgs>),
     Show(show::ShowArgs),
     Bench(Box<bench::BenchArgs>),
@@ -160,6 +162,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
         Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
         Verb::Replay(args) => replay::run(args, printer),
+        Verb::Review(args) => review::run(args, global, printer),
         Verb::Calibrate(args) => calibrate::run(args, global, printer),
         Verb::Show(args) => show::run(args, global, printer),
         Verb::Bench(args) => bench::run(args, global, printer),

@@ -4,7 +4,7 @@
 //! that a driver that reports twice does no harm; nothing follows a finished run.
 
 use super::condition::{Fired, evaluate};
-use super::event::{AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, What};
+use super::event::{About, AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, What};
 use super::history::{Output, RecordStatus, Repeat};
 use super::judgement::Judgement;
 use super::outcome::{Class, Confirmation, Outcome, Reason};
@@ -45,6 +45,7 @@ pub fn decide(mut state: State, event: &Event) -> (State, Vec<Command>) {
             state.finish(Reason::Cancelled, &[])
         }
         (What::Answered(answer), Phase::Waiting(_)) => state.answered(answer),
+        (What::Edited(output), Phase::Waiting(_)) => state.edited(output),
         _ => Vec::new(),
     };
     (state, commands)
@@ -227,9 +228,36 @@ impl State {
         let reasons: Vec<Reason> = fired.iter().map(|f| f.reason).collect();
         // `fired` is in the order of a step.
         match fired.first() {
+            Some(first)
+                if first.reason.class() == Class::Accepted && self.policy.gate.before_accept =>
+            {
+                self.ask(About::BeforeAccept)
+            }
             Some(first) if !first.reason.is_soft() => self.finish(first.reason, &reasons),
-            _ => self.climb(&fired, &reasons),
+            _ => match self.gate(judgement) {
+                Some(about) => self.ask(about),
+                None => self.climb(&fired, &reasons),
+            },
         }
+    }
+
+    fn ask(&mut self, about: About) -> Vec<Command> {
+        self.phase = Phase::Waiting(about);
+        vec![Command::Ask { generation: self.generations(), about }]
+    }
+
+    /// The point of the policy's gate that an output which does not end the run is at.
+    fn gate(&self, judgement: &Judgement) -> Option<About> {
+        let gate = &self.policy.gate;
+        let far = gate.disagreement.zip(judgement.spread).is_some_and(|(most, own)| own > most);
+        if far {
+            return Some(About::OnDisagreement);
+        }
+        let near = gate.near_threshold.zip(self.policy.threshold()).zip(judgement.score);
+        if near.is_some_and(|((margin, mark), score)| (score.get() - mark).abs() <= margin) {
+            return Some(About::NearThreshold);
+        }
+        gate.every.filter(|n| self.generations().is_multiple_of(*n)).map(|_| About::Every)
     }
 
     fn count_health(&mut self, status: RecordStatus, judgement: &Judgement) {
@@ -281,9 +309,9 @@ impl State {
     fn climb(&mut self, fired: &[Fired], reasons: &[Reason]) -> Vec<Command> {
         let judged = self.scores.len();
         let first = fired.iter().find(|f| {
-            self.climbed
-                .get(&f.reason)
-                .is_none_or(|(_, at)| judged.saturating_sub(*at) >= f.rest as usize)
+            let (steps, at) = self.climbed.get(&f.reason).copied().unzip();
+            let rested = at.is_none_or(|at| judged.saturating_sub(at) >= f.rest as usize);
+            rested && !self.holds_back(f, steps.unwrap_or(0))
         });
         let Some(first) = first else {
             let directive = self.directive();
@@ -295,8 +323,7 @@ impl State {
         match action {
             Action::Exit => return self.finish(first.reason, reasons),
             Action::Ask => {
-                self.phase = Phase::Waiting(first.reason);
-                return vec![Command::Ask { generation: self.generations(), about: first.reason }];
+                return self.ask(About::Condition(first.reason));
             }
             Action::Nudge | Action::Revert | Action::Cool | Action::Restart => {}
         }
@@ -322,6 +349,15 @@ impl State {
         self.generate(directive, reasons)
     }
 
+    /// Whether a condition would end the run on a fall or a swing that may be noise, for all
+    /// that is known. Its milder actions stand; the end has to wait for a noise band.
+    fn holds_back(&self, fired: &Fired, steps: usize) -> bool {
+        let needs_noise =
+            matches!(fired.reason, Reason::Regressed | Reason::Diverged | Reason::Oscillating);
+        let ends = fired.actions.get(steps).is_none_or(|action| *action == Action::Exit);
+        needs_noise && ends && !self.knows_noise()
+    }
+
     fn refused(&mut self, budget: Budget) -> Vec<Command> {
         self.abandon();
         let hard = self.hard_limits();
@@ -344,11 +380,39 @@ impl State {
         match answer {
             Answer::Accept => self.finish(Reason::HumanAccepted, &[]),
             Answer::Reject => self.finish(Reason::HumanRejected, &[]),
-            Answer::Continue(note) => {
+            // The text comes as an event of its own.
+            Answer::Edit(_) => Vec::new(),
+            Answer::RejectWith(note) | Answer::Continue(note) => {
+                if matches!(answer, Answer::RejectWith(_)) {
+                    self.demote();
+                }
                 let mut directive = self.directive();
                 directive.note = (!note.trim().is_empty()).then(|| note.clone());
                 self.generate(directive, &[])
             }
+        }
+    }
+
+    /// A person's own output takes a generation, and is judged like any other.
+    fn edited(&mut self, output: &Output) -> Vec<Command> {
+        if output.empty {
+            return Vec::new();
+        }
+        let hard = self.hard_limits();
+        if let Some(first) = hard.first() {
+            return self.finish(*first, &hard);
+        }
+        self.directive = None;
+        self.pending = Some(Pending { output: output.clone(), rounds: Vec::new() });
+        self.judge(Round::First, 0)
+    }
+
+    /// What a person rejected is no accepted output.
+    fn demote(&mut self) {
+        if let Some(last) = self.records.last_mut()
+            && last.status == RecordStatus::Accepted
+        {
+            last.status = RecordStatus::Judged;
         }
     }
 }

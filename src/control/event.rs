@@ -48,6 +48,8 @@ pub enum What {
     Cancelled,
     /// A person answered the question asked.
     Answered(Answer),
+    /// A person gave an output of their own in answer.
+    Edited(Output),
 }
 
 /// Why the agent gave no output.
@@ -89,8 +91,42 @@ pub enum Answer {
     Accept,
     /// It is not, and it is no use going on.
     Reject,
+    /// The output in question is not good, and these words say why: they are the agent's
+    /// feedback, and the run goes on.
+    RejectWith(String),
+    /// This output, kept under its hash, is to be judged instead.
+    Edit(String),
     /// Go on, with these words for the agent (which may be empty).
     Continue(String),
+}
+
+/// Why a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// An output is about to be accepted.
+    BeforeAccept,
+    /// The judges' votes lie far apart.
+    OnDisagreement,
+    /// The score is close to the threshold.
+    NearThreshold,
+    /// So many outputs were made.
+    Every,
+    /// A condition's ladder says so.
+    #[serde(untagged)]
+    Condition(Reason),
+}
+
+impl std::fmt::Display for About {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::BeforeAccept => "before_accept",
+            Self::OnDisagreement => "on_disagreement",
+            Self::NearThreshold => "near_threshold",
+            Self::Every => "every",
+            Self::Condition(reason) => reason.name(),
+        })
+    }
 }
 
 /// Which judgement of an output this is.
@@ -123,8 +159,8 @@ pub enum Command {
     Ask {
         /// Which output is in question; 0 before the first.
         generation: u32,
-        /// The condition that wants an answer.
-        about: Reason,
+        /// What is in question.
+        about: About,
     },
     /// The run is over.
     Finish(Outcome),

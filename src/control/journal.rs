@@ -1,6 +1,7 @@
 //! The clock, the books and the log of a run in one place: an event is written with the time
 //! and the spending that the controller is then told.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
@@ -19,12 +20,27 @@ pub(super) struct Journal {
     /// Milliseconds of earlier parts of the run.
     before_ms: u64,
     started: Instant,
+    /// Milliseconds that a person took, which are not the run's.
+    paused_ms: AtomicU64,
     ledger: Arc<Ledger>,
+}
+
+/// Time that is a person's, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Paused<'a> {
+    since: Instant,
+    total: &'a AtomicU64,
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.total.fetch_add(self.since.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
 }
 
 impl Journal {
     pub(super) fn new(log: Log, before_ms: u64, ledger: Arc<Ledger>) -> Self {
-        Self { log: Mutex::new(log), before_ms, started: Instant::now(), ledger }
+        Self { log: Mutex::new(log), before_ms, started: Instant::now(), paused_ms: AtomicU64::new(0), ledger }
     }
 
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {
@@ -32,7 +48,8 @@ impl Journal {
     }
 
     pub(super) fn elapsed_ms(&self) -> u64 {
-        self.before_ms + self.started.elapsed().as_millis() as u64
+        let here = self.started.elapsed().as_millis() as u64;
+        self.before_ms + here.saturating_sub(self.paused_ms.load(Ordering::Relaxed))
     }
 
     pub(super) fn spent(&self) -> Spent {
@@ -40,10 +57,16 @@ impl Journal {
         Spent { tokens: totals.tokens(), micro_dollars: totals.micro_dollars }
     }
 
+    /// Stops the clock until what it gives is dropped.
+    pub(super) fn pause(&self) -> Paused<'_> {
+        Paused { since: Instant::now(), total: &self.paused_ms }
+    }
+
     /// When the time of the run is up.
     pub(super) fn deadline(&self, limit_ms: u64) -> Instant {
         let left = limit_ms.saturating_sub(self.before_ms);
-        self.started + std::time::Duration::from_millis(left)
+        let paused = self.paused_ms.load(Ordering::Relaxed);
+        self.started + std::time::Duration::from_millis(left.saturating_add(paused))
     }
 
     /// Writes an event, and gives the time and spending it was written with.

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::event::{AgentFault, Answer, Budget, Directive, Round, Spent};
+use super::event::{About, AgentFault, Answer, Budget, Directive, Round, Spent};
 use super::history::content_hash;
-use super::outcome::{Outcome, Reason};
+use super::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::verdict::{Usage, Verdict};
 
@@ -124,13 +124,26 @@ pub enum Entry {
     Asked {
         /// About which output.
         generation: u32,
-        /// Because of which condition.
-        about: Reason,
+        /// Why.
+        about: About,
+        /// When, in UTC.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<String>,
     },
-    /// A person answered.
+    /// A person answered, or what the file declares stands in for an answer.
     Answered {
         /// What.
         answer: Answer,
+        /// Whether nobody answered in time.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_deadline: bool,
+    },
+    /// A person scored an output: a label for calibration.
+    Labelled {
+        /// Which output.
+        generation: u32,
+        /// In [0,1].
+        score: f64,
     },
     /// The run is over.
     Finished {
@@ -330,11 +343,15 @@ impl Log {
     /// # Errors
     /// When it is gone, or not what its hash says.
     pub fn text(&self, hash: &str) -> Result<String, LogError> {
-        let gone = || LogError::Text { run: self.run.clone(), hash: hash.to_owned() };
-        let text =
-            std::fs::read_to_string(self.folder.join("texts").join(hash)).map_err(|_| gone())?;
-        if content_hash(&text) == hash { Ok(text) } else { Err(gone()) }
+        text_in(&self.folder, &self.run, hash)
     }
+}
+
+/// A text kept beside the log in `folder`.
+pub(super) fn text_in(folder: &Path, run: &str, hash: &str) -> Result<String, LogError> {
+    let gone = || LogError::Text { run: run.to_owned(), hash: hash.to_owned() };
+    let text = std::fs::read_to_string(folder.join("texts").join(hash)).map_err(|_| gone())?;
+    if content_hash(&text) == hash { Ok(text) } else { Err(gone()) }
 }
 
 /// The lines of a log file, for reading only; a torn last line is left out.

@@ -20,6 +20,7 @@ mod outcome;
 pub mod policy;
 pub mod replay;
 pub mod result;
+pub mod review;
 pub mod setup;
 pub mod spec;
 mod state;
@@ -29,7 +30,7 @@ mod tests;
 
 pub use self::decide::decide;
 pub use self::event::{
-    AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, Spent, What,
+    About, AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, Spent, What,
 };
 pub use self::history::{Output, Record, RecordStatus};
 pub use self::judgement::{CriterionMark, Judgement};

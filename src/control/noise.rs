@@ -32,6 +32,17 @@ pub(super) fn band(noise_z: f64, standard_deviation: f64) -> f64 {
     noise_z * std::f64::consts::SQRT_2 * standard_deviation
 }
 
+/// How far the largest of `n` scores of one quality lies above it by chance, in standard
+/// deviations of a score: the expected maximum of `n` standard normal numbers (Blom, 1958).
+/// 0 for fewer than two.
+pub(super) fn luck(n: usize) -> f64 {
+    if n < 2 {
+        return 0.0;
+    }
+    let n = n as f64;
+    crate::stats::distribution::normal_quantile((n - 0.375) / (n + 0.25))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +56,14 @@ mod tests {
         // sqrt((0.01 + 0.01) / 4)
         assert!((retest.standard_deviation().unwrap() - 0.070_710_678).abs() < 1e-6);
         assert!((band(1.0, 0.06) - 0.084_852_8).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_luck_of_the_best_grows_with_the_number_of_tries() {
+        assert_eq!((luck(0), luck(1)), (0.0, 0.0));
+        // The exact expectations are 0.5642, 1.0294 and 1.5388.
+        for (n, exact) in [(2, 0.5642), (4, 1.0294), (10, 1.5388)] {
+            assert!((luck(n) - exact).abs() < 0.03, "{n}: {}", luck(n));
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::feedback::{Feedback, FeedbackError};
-use super::policy::{Condition, Node, Policy};
+use super::policy::{Condition, HumanSpec, Node, Policy};
 use super::spec::LoopSpec;
 use crate::calibration::CalibrationError;
 use crate::case::Case;
@@ -68,6 +68,8 @@ pub struct Setup {
     pub config_hash: String,
     /// What a reader of the result should know.
     pub warnings: Vec<String>,
+    /// How a person is asked.
+    pub human: HumanSpec,
     pub(super) agent: Box<dyn Agent>,
     pub(super) feedback: Feedback,
     pub(super) checks: Vec<Check>,
@@ -104,6 +106,7 @@ impl Setup {
             spec.threshold,
             is_deterministic(&panel_spec),
         )?;
+        policy.gate = spec.human.gate().map_err(|problem| problem.inside("human"))?;
         // One threshold in the policy is the panel's too, so that vetoes and rulings agree.
         if panel_spec.profile.is_some() {
             decide_by_profile(spec, &mut panel_spec, &mut policy)?;
@@ -132,6 +135,7 @@ impl Setup {
             panel,
             config,
             warnings,
+            human: spec.human.clone(),
             agent,
             feedback: spec.feedback.build(base)?,
             checks,
@@ -231,7 +235,12 @@ fn judges_itself(
 ) -> Result<Option<String>, Problem> {
     let Some(model) = agent.model() else { return Ok(None) };
     let Some(seat) =
-        panel.seats.iter().find(|seat| !seat.report_only && seat.judge.model() == Some(model))
+        panel.seats.iter().find(|seat| {
+            let own = seat.judge.model();
+            // Coding agents name their models without a provider.
+            let bare = own.and_then(|own| own.split_once('/')).map(|(_, name)| name);
+            !seat.report_only && (own == Some(model) || bare == Some(model))
+        })
     else {
         return Ok(None);
     };
@@ -261,7 +270,8 @@ fn unpriced(policy: &Policy, agent: &dyn Agent, panel: &Panel) -> Result<(), Pro
             ),
         )
     };
-    if agent.worst_case("").is_some_and(|worst| worst.micro_dollars.is_none()) {
+    if !agent.is_priced() || agent.worst_case("").is_some_and(|worst| worst.micro_dollars.is_none())
+    {
         return Err(told("the agent's model"));
     }
     let case = Case::new("", "");

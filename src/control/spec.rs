@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::agent::AgentSpec;
 use super::feedback::FeedbackSpec;
-use super::policy::{BudgetSpec, ExitSpec, StrategySpec};
+use super::policy::{BudgetSpec, ExitSpec, HumanSpec, StrategySpec};
 use crate::config::{ConfigError, Problem, Problems, from_value_all, read_file};
 use crate::panel::PanelSpec;
 
@@ -53,21 +53,6 @@ pub struct LoopSpec {
     /// The folder that the panel's paths start from. Not a key of the file.
     #[serde(skip)]
     pub panel_base: PathBuf,
-}
-
-/// The section `[human]`: how a person is asked when a condition's ladder says `ask`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct HumanSpec {
-    /// Ask at the terminal, where there is one. Otherwise the run ends as `awaiting_human`
-    /// and goes on with an answer.
-    pub terminal: bool,
-}
-
-impl Default for HumanSpec {
-    fn default() -> Self {
-        Self { terminal: true }
-    }
 }
 
 fn default_name() -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::condition::View;
-use super::event::{AgentFault, Base, Directive, Round, Spent};
+use super::event::{About, AgentFault, Base, Directive, Round, Spent};
 use super::history::{Output, Record, RecordStatus, Repeat, Seen};
 use super::judgement::Judgement;
 use super::noise::{self, Retest};
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     Ready,
     Generating,
     Judging { round: Round, retry: u32 },
-    Waiting(Reason),
+    Waiting(About),
     Finished(Outcome),
 }
 
@@ -147,11 +147,11 @@ impl State {
         }
     }
 
-    /// The condition on which a person's answer is awaited.
+    /// What a person's answer is awaited on.
     #[must_use]
-    pub fn awaiting(&self) -> Option<Reason> {
+    pub fn awaiting(&self) -> Option<About> {
         match self.phase {
-            Phase::Waiting(reason) => Some(reason),
+            Phase::Waiting(about) => Some(about),
             _ => None,
         }
     }
@@ -170,6 +170,16 @@ impl State {
         }
         let known = self.policy.noise_sd.or_else(|| self.retest.standard_deviation());
         noise::band(self.policy.noise_z, known.unwrap_or(0.0))
+    }
+
+    /// Whether a difference of scores can be told from noise: the judges measure the same
+    /// every time, their noise is known or was seen within the run, or the policy takes every
+    /// difference at face value.
+    pub(super) fn knows_noise(&self) -> bool {
+        self.policy.compat == Compat::Classic
+            || self.policy.noise_z == 0.0
+            || self.policy.noise_sd.is_some()
+            || self.retest.standard_deviation().is_some()
     }
 
     pub(super) fn view<'a>(&'a self, judgement: &'a Judgement, repeat: Option<Repeat>) -> View<'a> {

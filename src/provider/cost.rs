@@ -49,7 +49,7 @@ impl Price {
     }
 
     /// Whether every number is one that a price can be.
-    pub(super) fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         [self.input, self.output, self.cached_input.unwrap_or(0.0)]
             .into_iter()
             .all(|price| price.is_finite() && price >= 0.0)

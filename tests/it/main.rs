@@ -9,8 +9,10 @@ mod calibrate;
 mod calibrate_data;
 mod comparing;
 mod control;
+mod control_agents;
 mod control_durability;
 mod control_model;
+mod control_review;
 mod costs;
 mod coverage;
 #[path = "../support/coverage/mod.rs"]

@@ -15,6 +15,8 @@ use crate::verdict::Status;
 #[derive(Clone, Debug)]
 pub(super) struct Repository {
     directory: PathBuf,
+    /// Patterns of files that are never looked at nor touched.
+    litter: &'static [&'static str],
 }
 
 fn fault(detail: impl Into<String>) -> AgentError {
@@ -22,8 +24,8 @@ fn fault(detail: impl Into<String>) -> AgentError {
 }
 
 impl Repository {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory }
+    pub(super) fn new(directory: PathBuf, litter: &'static [&'static str]) -> Self {
+        Self { directory, litter }
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -61,7 +63,11 @@ impl Repository {
     /// The tree of the folder as it is now.
     pub(super) async fn snapshot(&self) -> Result<String, AgentError> {
         let (_folder, index) = self.index()?;
-        self.git(&index, &["add", "--all", "--", "."]).await?;
+        let without: Vec<String> =
+            self.litter.iter().map(|pattern| format!(":(exclude,glob)**/{pattern}")).collect();
+        let mut arguments = vec!["add", "--all", "--", "."];
+        arguments.extend(without.iter().map(String::as_str));
+        self.git(&index, &arguments).await?;
         let output = self.git(&index, &["write-tree"]).await?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }

@@ -3,9 +3,11 @@
 //! An agent does not know its judges, its score or its budget. Whatever it does (hang, print
 //! a gigabyte, leave children behind), what comes back is an output or a fault.
 
+mod batch;
 mod command;
 mod git;
 mod llm;
+mod preset;
 mod replay;
 mod workspace;
 
@@ -18,6 +20,7 @@ use serde_json::Value;
 
 pub use self::command::CommandAgentSpec;
 pub use self::llm::LlmAgentSpec;
+pub use self::preset::Preset;
 pub use self::replay::ReplayAgentSpec;
 pub use self::workspace::WorkspaceSpec;
 use super::event::AgentFault;
@@ -95,15 +98,26 @@ pub struct AgentError {
     pub empty: bool,
     /// What happened, for a person.
     pub detail: String,
+    /// What the call took all the same, where no client has booked it.
+    pub usage: Usage,
+    /// Millionths of a US dollar of it; `None` where nobody knows.
+    pub micro_dollars: Option<u64>,
 }
 
 impl AgentError {
     pub(super) fn failed(status: Status, detail: impl Into<String>) -> Self {
-        Self { status, empty: false, detail: detail.into() }
+        let usage = Usage::default();
+        Self { status, empty: false, detail: detail.into(), usage, micro_dollars: None }
     }
 
     pub(super) fn empty(detail: impl Into<String>) -> Self {
-        Self { status: Status::Internal, empty: true, detail: detail.into() }
+        Self { empty: true, ..Self::failed(Status::Internal, detail) }
+    }
+
+    /// The same with what the call took.
+    #[must_use]
+    pub(super) fn after(self, usage: Usage, micro_dollars: Option<u64>) -> Self {
+        Self { usage, micro_dollars, ..self }
     }
 
     /// What the controller is told.
@@ -130,6 +144,11 @@ pub trait Agent: fmt::Debug + Send + Sync {
     /// nothing is known.
     fn worst_case(&self, _prompt: &str) -> Option<WorstCase> {
         None
+    }
+
+    /// Whether what a call costs is known once it was made, so that a limit on money holds.
+    fn is_priced(&self) -> bool {
+        true
     }
 
     /// Whether a call whose end is not known may not simply be made again.

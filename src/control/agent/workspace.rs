@@ -12,12 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::command::{Program, default_timeout, estimated, yes};
+use super::command::{Calling, Program, default_timeout, yes};
 use super::git::Repository;
+use super::preset::Preset;
 use super::{Agent, AgentError, Made, Request};
 use crate::judge::process::{Period, SandboxSpec};
 use crate::judge::{BuildContext, BuildError};
-use crate::provider::CallContext;
+use crate::provider::{CallContext, Price};
 use crate::verdict::Status;
 
 /// Configuration of a `workspace` agent.
@@ -25,8 +26,22 @@ use crate::verdict::Status;
 #[serde(deny_unknown_fields)]
 pub struct WorkspaceSpec {
     /// The program and its arguments, run in the folder with the prompt on its standard
-    /// input. `{generation}` stands for the output's number.
+    /// input. `{generation}` and `{prompt_file}` as for the `command` agent. May be left out
+    /// with a preset.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub argv: Vec<String>,
+    /// As for the `command` agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+    /// As for the `command` agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// As for the `command` agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// As for the `command` agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// The folder, under git. Checks of `command` judges without a `cwd` run in it.
     pub directory: PathBuf,
     /// How long a call may take; 300 seconds when absent.
@@ -45,7 +60,6 @@ pub struct WorkspaceSpec {
 pub(super) struct WorkspaceAgent {
     program: Program,
     repository: Repository,
-    estimate: bool,
     /// The state at the start.
     start: OnceLock<String>,
 }
@@ -65,12 +79,23 @@ impl WorkspaceSpec {
             );
             return Err(BuildError::invalid("agent.directory", reason));
         }
-        let program =
-            Program::new(&self.argv, self.timeout, &self.sandbox, directory.clone(), context)?;
+        let calling = Calling {
+            argv: &self.argv,
+            preset: self.preset,
+            args: &self.args,
+            model: self.model.as_deref(),
+            price: self.price,
+            timeout: self.timeout,
+            estimate: self.estimate_tokens,
+            sandbox: &self.sandbox,
+            directory: directory.clone(),
+            edits: true,
+        };
+        let program = Program::new(calling, context)?;
+        let litter = self.preset.map(Preset::litter).unwrap_or_default();
         Ok(WorkspaceAgent {
             program,
-            repository: Repository::new(directory),
-            estimate: self.estimate_tokens,
+            repository: Repository::new(directory, litter),
             start: OnceLock::new(),
         })
     }
@@ -85,11 +110,13 @@ impl WorkspaceAgent {
         let said = self.program.run(request, context).await?;
         let snapshot = self.repository.snapshot().await?;
         let text = self.repository.diff(start, &snapshot).await?;
+        let words = format!("{}{text}", said.text);
+        let (usage, micro_dollars) = self.program.taken(request.prompt, &words, Some(&said));
         if text.trim().is_empty() {
-            return Err(AgentError::empty("the agent changed nothing"));
+            let error = AgentError::empty("the agent changed nothing");
+            return Err(error.after(usage, micro_dollars));
         }
-        let usage = estimated(request.prompt, &format!("{said}{text}"), self.estimate);
-        Ok(Made { text, snapshot: Some(snapshot), usage, micro_dollars: None, booked: false })
+        Ok(Made { text, snapshot: Some(snapshot), usage, micro_dollars, booked: false })
     }
 }
 
@@ -100,6 +127,14 @@ impl Agent for WorkspaceAgent {
 
     fn identity(&self) -> Value {
         json!({ "program": self.program.identity(), "directory": self.repository.directory() })
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.program.model()
+    }
+
+    fn is_priced(&self) -> bool {
+        self.program.is_priced()
     }
 
     fn begin<'a>(

@@ -4,6 +4,7 @@ use super::{classic, diverges, oscillates, plateaus};
 use crate::control::event::Spent;
 use crate::control::history::Repeat;
 use crate::control::judgement::Judgement;
+use crate::control::noise::luck;
 use crate::control::outcome::Reason;
 use crate::control::policy::{Action, Compat, Condition, Node};
 use crate::ruling::Decision;
@@ -31,6 +32,14 @@ pub(in crate::control) struct View<'a> {
     pub(in crate::control) evaluations: u64,
     pub(in crate::control) elapsed_ms: u64,
     pub(in crate::control) spent: Spent,
+}
+
+impl View<'_> {
+    /// How far the best of `n` scores lies too high by chance. The band alone compares two
+    /// scores that nobody chose; a best was chosen for being high.
+    fn luck(&self, n: usize) -> f64 {
+        self.band / std::f64::consts::SQRT_2 * luck(n)
+    }
 }
 
 /// A condition that holds.
@@ -134,7 +143,8 @@ fn soft(condition: &Condition, view: &View<'_>) -> Option<Fired> {
             let holds = if classic {
                 classic::regressed(view.scores, *threshold)
             } else {
-                view.best.is_some_and(|best| best - last > threshold.max(view.band) + ROUNDING)
+                let noise = view.band + view.luck(view.scores.len());
+                view.best.is_some_and(|best| best - last > threshold.max(noise) + ROUNDING)
             };
             (holds, Reason::Regressed, 1)
         }
@@ -143,7 +153,7 @@ fn soft(condition: &Condition, view: &View<'_>) -> Option<Fired> {
             let holds = if classic {
                 classic::diverged(view.scores, window)
             } else {
-                diverges(view.scores, window, view.band)
+                diverges(view.scores, window, view.band + view.luck(window))
             };
             (holds, Reason::Diverged, 1)
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Driver, LoopError, Notice, RESUMED};
-use crate::control::event::{AgentFault, Budget, Command, Directive, Event, Round, What};
+use crate::control::event::{AgentFault, Answer, Budget, Command, Directive, Event, Round, What};
 use crate::control::history::Output;
 use crate::control::judgement::Judgement;
 use crate::control::log::{Entry, Line};
@@ -71,11 +71,18 @@ impl Driver<'_> {
                     let judgement = self.take_in(generation, round, &ruling, commands, refused);
                     command = self.step(event(What::Judged(Box::new(judgement))));
                 }
-                Entry::Answered { answer } => command = self.step(event(What::Answered(answer))),
+                Entry::Answered { answer: Answer::Edit(hash), .. } => {
+                    let text = self.journal.log().text(&hash)?;
+                    command = self.step(event(What::Edited(Output::of(&text))));
+                }
+                Entry::Answered { answer, .. } => {
+                    command = self.step(event(What::Answered(answer)));
+                }
                 Entry::Decided { decision, .. } if decision == RESUMED => self.resumed += 1,
                 // What was stopped goes on; every other end is the controller's own.
                 Entry::Finished { outcome } => self.told_end = outcome.reason != Reason::Cancelled,
-                Entry::Decided { .. } | Entry::Asked { .. } => {}
+                Entry::Asked { time, .. } => self.asked = self.asked.take().or(time),
+                Entry::Decided { .. } | Entry::Labelled { .. } => {}
             }
         }
         let generations = self.state.generations();
@@ -110,6 +117,7 @@ impl Driver<'_> {
             let vetoes = ruling.vetoes().into_iter().map(str::to_owned).collect();
             self.vetoes.insert(generation, vetoes);
         }
+        self.ruling = Some(ruling.clone());
         Judgement { commands, refused, ..Judgement::of(ruling) }
     }
 

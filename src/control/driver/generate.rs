@@ -50,13 +50,20 @@ impl Driver<'_> {
             Err(error) => {
                 self.watcher
                     .notice(&Notice::AgentFailed { call: directive.call, detail: &error.detail });
+                // A failed call is paid for all the same.
+                let (usage, micro_dollars) = (error.usage, error.micro_dollars);
+                if usage != Usage::default() || micro_dollars.is_some() {
+                    book(&self.ledger, &usage, micro_dollars);
+                    self.count("agent", &usage, micro_dollars.map(|micro| micro as f64 / 1e6));
+                }
                 if error.status == Status::Budget {
                     let budget = self.short_of();
                     let entry = generated(&directive, Some(error.detail)).refused(budget);
                     return self.write(entry.0, What::Refused(budget));
                 }
                 let fault = error.fault();
-                let entry = generated(&directive, Some(error.detail)).fault(fault);
+                let entry =
+                    generated(&directive, Some(error.detail)).fault(fault).took(usage, micro_dollars);
                 self.write(entry.0, What::AgentFailed(fault))
             }
         }
@@ -165,6 +172,13 @@ impl NoOutput {
     fn refused(mut self, budget: Budget) -> Self {
         if let Entry::Generated { refused, .. } = &mut self.0 {
             *refused = Some(budget);
+        }
+        self
+    }
+
+    fn took(mut self, own: Usage, dollars: Option<u64>) -> Self {
+        if let Entry::Generated { usage, micro_dollars, .. } = &mut self.0 {
+            (*usage, *micro_dollars) = (own, dollars);
         }
         self
     }

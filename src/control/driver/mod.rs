@@ -19,11 +19,13 @@ use tokio_util::sync::CancellationToken;
 use self::report::describe;
 use super::agent::AgentError;
 use super::decide;
-use super::event::{Answer, Command, Directive, Event, Round, Spent, What};
+use super::event::{About, Answer, Command, Directive, Event, Round, Spent, What};
 use super::feedback::FeedbackError;
+use super::history::Output;
 use super::journal::{Journal, Scoped, book};
 use super::log::{Entry, FORMAT, Log, LogError};
 use super::outcome::{Outcome, Reason};
+use super::policy::StandIn;
 use super::result::{Report, RoleUsage};
 use super::setup::Setup;
 use super::state::State;
@@ -97,14 +99,36 @@ pub enum Notice<'a> {
     },
 }
 
+/// What a person is asked, with what they need to answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// Why they are asked.
+    pub about: About,
+    /// The task.
+    pub task: &'a str,
+    /// The output in question.
+    pub generation: u32,
+    /// Its text.
+    pub output: Option<&'a str>,
+    /// The text of the best output before it, where it is another.
+    pub before: Option<&'a str>,
+    /// The newest ruling: votes and findings.
+    pub ruling: Option<&'a Ruling>,
+}
+
 /// Is told how a loop goes, and asks a person where there is one.
 pub trait Watcher: Send {
     /// Something happened.
     fn notice(&mut self, notice: &Notice<'_>);
 
-    /// A person's answer to a question about the output of `generation`; `None` where nobody
-    /// is there.
-    fn ask(&mut self, generation: u32, about: Reason, best: Option<&str>) -> Option<Answer>;
+    /// A person's answer to a question; `None` where nobody is there. The text of
+    /// [`Answer::Edit`] is the output itself here.
+    fn ask(&mut self, question: &Question<'_>) -> Option<Answer>;
+
+    /// The score that the person gave the output in question beside the last answer.
+    fn label(&mut self) -> Option<f64> {
+        None
+    }
 }
 
 /// Why a loop broke off. What was done until then is in its log.
@@ -134,6 +158,18 @@ pub enum LoopError {
         /// The run.
         run: String,
     },
+    /// A workspace's output is the patch of its folder, which a person edits there.
+    #[error("run `{run}` works on a folder: its output can't be edited as a text")]
+    NoEdit {
+        /// The run.
+        run: String,
+    },
+    /// An edited output that holds nothing.
+    #[error("run `{run}`: the edited output is empty")]
+    EmptyEdit {
+        /// The run.
+        run: String,
+    },
     /// An answer was given, and nothing was asked.
     #[error("run `{run}` asks nothing that could be answered")]
     NothingAsked {
@@ -151,6 +187,8 @@ impl LoopError {
             | Self::Changed { .. }
             | Self::NoBeginning { .. }
             | Self::NothingAsked { .. }
+            | Self::NoEdit { .. }
+            | Self::EmptyEdit { .. }
             | Self::Feedback(_) => false,
             Self::Log(_) | Self::Agent(_) => true,
         }
@@ -181,6 +219,10 @@ struct Driver<'a> {
     told_end: bool,
     /// The answer given with the command; it answers one question.
     answer: Option<Answer>,
+    /// When the open question was first asked.
+    asked: Option<String>,
+    /// The newest ruling.
+    ruling: Option<Ruling>,
     warnings: Vec<String>,
 }
 
@@ -230,6 +272,8 @@ pub async fn run(
         in_doubt: false,
         told_end: false,
         answer: options.answer.clone().filter(|_| options.resume.is_some()),
+        asked: None,
+        ruling: None,
         warnings: setup.warnings.clone(),
     };
     driver.warnings.extend(torn);
@@ -347,20 +391,83 @@ impl Driver<'_> {
         }
     }
 
-    fn ask(&mut self, generation: u32, about: Reason) -> Result<Option<Command>, LoopError> {
-        let answer = match self.answer.take() {
+    fn ask(&mut self, generation: u32, about: About) -> Result<Option<Command>, LoopError> {
+        let stands_in = self.stands_in();
+        let by_deadline = self.answer.is_none() && stands_in.is_some();
+        let answer = match self.answer.take().or(stands_in) {
             Some(answer) => Some(answer),
             None => {
-                self.journal.append(Entry::Asked { generation, about })?;
-                let best = match self.state.best() {
-                    Some(record) => Some(self.journal.log().text(&record.output)?),
-                    None => None,
+                if self.asked.is_none() {
+                    let time = Some(jiff::Timestamp::now().to_string());
+                    self.journal.append(Entry::Asked { generation, about, time: time.clone() })?;
+                    self.asked = time;
+                }
+                let output = self.version(generation)?.map(|version| version.output);
+                let before = self.before(generation)?;
+                let question = Question {
+                    about,
+                    task: &self.setup.task,
+                    generation,
+                    output: output.as_deref(),
+                    before: before.as_deref(),
+                    ruling: self.ruling.as_ref(),
                 };
-                self.watcher.ask(generation, about, best.as_deref())
+                // The time of a person is not the run's.
+                let paused = self.journal.pause();
+                let answer = self.watcher.ask(&question);
+                drop(paused);
+                if let Some(score) = self.watcher.label() {
+                    self.journal.append(Entry::Labelled { generation, score })?;
+                }
+                answer
             }
         };
         let Some(answer) = answer else { return Ok(None) };
-        self.write(Entry::Answered { answer: answer.clone() }, What::Answered(answer))
+        self.asked = None;
+        match answer {
+            Answer::Edit(text) => {
+                if self.snapshots.contains_key(&generation) {
+                    return Err(LoopError::NoEdit { run: self.run.clone() });
+                }
+                let output = Output::of(&text);
+                if output.empty {
+                    return Err(LoopError::EmptyEdit { run: self.run.clone() });
+                }
+                let hash = self.journal.log().keep(&text)?;
+                let entry = Entry::Answered { answer: Answer::Edit(hash), by_deadline };
+                self.write(entry, What::Edited(output))
+            }
+            answer => {
+                let entry = Entry::Answered { answer: answer.clone(), by_deadline };
+                self.write(entry, What::Answered(answer))
+            }
+        }
+    }
+
+    /// What the file declares in place of an answer that did not come in time.
+    fn stands_in(&self) -> Option<Answer> {
+        let human = &self.setup.human;
+        let (deadline, stand_in) = (human.deadline?, human.on_deadline?);
+        let asked: jiff::Timestamp = self.asked.as_ref()?.parse().ok()?;
+        let waited = jiff::Timestamp::now().duration_since(asked);
+        let over = std::time::Duration::try_from(waited).is_ok_and(|own| own >= deadline.get());
+        over.then(|| match stand_in {
+            StandIn::Accept => Answer::Accept,
+            StandIn::Reject => Answer::Reject,
+            StandIn::Continue => Answer::Continue(String::new()),
+        })
+    }
+
+    /// The best output other than the one in question.
+    fn before(&self, generation: u32) -> Result<Option<String>, LoopError> {
+        let others = self.state.records().iter().filter(|record| record.generation != generation);
+        let best = others.filter_map(|r| Some((r.score?, r.generation))).reduce(|best, own| {
+            if own.0 > best.0 { own } else { best }
+        });
+        match best {
+            Some((_, generation)) => Ok(self.version(generation)?.map(|version| version.output)),
+            None => Ok(None),
+        }
     }
 
     /// Ends this process's part of the run; the run itself goes on with an answer.

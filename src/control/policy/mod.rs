@@ -4,11 +4,13 @@
 //! the controller runs on. The safety limits are not a part of the tree of conditions and
 //! can't be switched off.
 
+mod human;
 mod node;
 mod spec;
 
 use std::collections::BTreeMap;
 
+pub use self::human::{AskWhen, Gate, HumanSpec, StandIn};
 pub use self::node::{Action, Condition, Node};
 pub use self::spec::{
     AdaptiveSpec, BaseRule, BudgetSpec, Compat, CoolingSpec, ExitSpec, StrategySpec,
@@ -61,6 +63,8 @@ pub struct Policy {
     pub compat: Compat,
     /// Which version to go on from, and what to stress.
     pub strategy: StrategySpec,
+    /// At which points a person is asked.
+    pub gate: Gate,
     /// The weights of criteria, for the strategy's focus; 1 for those not named.
     pub weights: BTreeMap<String, f64>,
 }
@@ -116,6 +120,7 @@ impl Policy {
             deterministic,
             compat: exit.compat,
             strategy: strategy.clone(),
+            gate: Gate::default(),
             weights: BTreeMap::new(),
         })
     }
@@ -160,7 +165,7 @@ impl Policy {
         let band = super::noise::band(self.noise_z, self.noise_sd.unwrap_or(0.0));
         if !self.deterministic && self.noise_sd.is_none() && self.compat == Compat::None {
             warnings.push(
-                "the judges' test-retest noise is not known: differences are taken at face value until outputs have been judged twice; set `exit.noise_sd`".to_owned(),
+                "the judges' test-retest noise is not known: until outputs have been judged twice, small differences count and no fall or swing of the scores ends the run; set `exit.noise_sd`".to_owned(),
             );
         }
         for leaf in self.exit.leaves() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::policy::{BudgetSpec, ExitSpec, Policy, StrategySpec};
 use super::{
-    AgentFault, Command, CriterionMark, Directive, Event, Judgement, Outcome, Output, Round, Spent,
+    About, AgentFault, Command, CriterionMark, Directive, Event, Judgement, Outcome, Output, Round, Spent,
     State, What, decide,
 };
 use crate::config::{Problem, from_value};

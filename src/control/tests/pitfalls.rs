@@ -391,7 +391,7 @@ fn a_person_is_asked_where_a_ladder_says_so_and_the_answer_counts() {
     let ask = json!([{ "kind": "improvement_stall", "patience": 1, "actions": ["ask", "exit"] }]);
     let played = play(any(ask), &scores(&[0.5, 0.5]));
     assert!(played.asked);
-    assert_eq!(played.state.awaiting(), Some(Reason::Stalled));
+    assert_eq!(played.state.awaiting(), Some(About::Condition(Reason::Stalled)));
     let event =
         |answer| Event { elapsed_ms: 0, spent: Spent::default(), what: What::Answered(answer) };
     let (state, _) = decide(played.state.clone(), &event(Answer::Accept));

@@ -1,0 +1,181 @@
+//! Questions that runs wait on, read from their logs, and the answers written there.
+//!
+//! An answer is an event like any other: the run takes it up when it is gone on with. Nothing
+//! is answered that is not asked, and nothing twice.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::event::{About, Answer};
+use super::log::{self, Entry, Line, Log, LogError};
+use crate::ruling::Ruling;
+
+/// A question that a run waits on.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Pending {
+    /// The run.
+    pub run: String,
+    /// Why a person is asked.
+    pub about: About,
+    /// When, in UTC; `None` in logs that do not say.
+    pub asked: Option<String>,
+    /// The task.
+    pub task: String,
+    /// The output in question; 0 when there is none.
+    pub generation: u32,
+    /// Its text.
+    pub output: Option<String>,
+    /// The number of the best other output, and its text.
+    pub before: Option<(u32, String)>,
+    /// The newest ruling on it: votes and findings.
+    pub ruling: Option<Ruling>,
+}
+
+/// Why a question can't be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReviewError {
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The run waits for nobody.
+    #[error("run `{run}` asks nothing that could be answered")]
+    NothingAsked {
+        /// The run.
+        run: String,
+    },
+    /// An edit that can't be judged.
+    #[error("run `{run}`: {reason}")]
+    Edit {
+        /// The run.
+        run: String,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// Every question that the runs below `loops` wait on, oldest run first. Damaged logs are
+/// named beside them.
+///
+/// # Errors
+/// When the folder is there and can't be read.
+pub fn pending(loops: &Path) -> std::io::Result<(Vec<Pending>, Vec<LogError>)> {
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
+    let folder = match std::fs::read_dir(loops) {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((found, damaged)),
+        Err(error) => return Err(error),
+    };
+    let mut runs: Vec<String> =
+        folder.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    runs.sort();
+    for run in runs {
+        let folder = loops.join(&run);
+        let path = folder.join("events.jsonl");
+        if !path.is_file() {
+            continue;
+        }
+        match log::read(&path).and_then(|lines| question(&run, &folder, &lines)) {
+            Ok(question) => found.extend(question),
+            Err(error) => damaged.push(error),
+        }
+    }
+    Ok((found, damaged))
+}
+
+/// The question that these lines end with.
+fn question(run: &str, folder: &Path, lines: &[Line]) -> Result<Option<Pending>, LogError> {
+    let mut task = String::new();
+    let mut outputs: Vec<String> = Vec::new();
+    let mut rulings: Vec<(u32, &Ruling)> = Vec::new();
+    let mut open: Option<(u32, About, Option<String>)> = None;
+    for line in lines {
+        match &line.entry {
+            Entry::Started { task: own, .. } => task.clone_from(own),
+            Entry::Generated { output: Some(hash), .. } => outputs.push(hash.clone()),
+            Entry::Ruled { generation, ruling, .. } => rulings.push((*generation, ruling)),
+            Entry::Asked { generation, about, time } => {
+                open = Some((*generation, *about, time.clone()));
+            }
+            Entry::Answered { answer, .. } => {
+                open = None;
+                if let Answer::Edit(hash) = answer {
+                    outputs.push(hash.clone());
+                }
+            }
+            Entry::Finished { .. } => open = None,
+            _ => {}
+        }
+    }
+    let Some((generation, about, asked)) = open else { return Ok(None) };
+    let text = |generation: u32| {
+        let place = (generation as usize).checked_sub(1);
+        place.and_then(|place| outputs.get(place)).map(|hash| log::text_in(folder, run, hash))
+    };
+    let others = rulings.iter().filter(|(own, ruling)| *own != generation && ruling.score.is_some());
+    let best = others.fold(None, |best: Option<&(u32, &Ruling)>, own| match best {
+        Some(best) if best.1.score >= own.1.score => Some(best),
+        _ => Some(own),
+    });
+    let before = match best {
+        Some((own, _)) => text(*own).transpose()?.map(|text| (*own, text)),
+        None => None,
+    };
+    Ok(Some(Pending {
+        run: run.to_owned(),
+        about,
+        asked,
+        task,
+        generation,
+        output: text(generation).transpose()?,
+        before,
+        ruling: rulings.iter().rev().find(|(own, _)| *own == generation).map(|(_, r)| (*r).clone()),
+    }))
+}
+
+/// Writes what a person said into a run's log: a score of the output in question (a label),
+/// an answer, or both. The text of [`Answer::Edit`] is the output itself.
+///
+/// # Errors
+/// When the run asks nothing, is held by a process, or an edit can't be judged.
+pub fn answer(
+    loops: &Path,
+    run: &str,
+    label: Option<f64>,
+    answer: Option<Answer>,
+) -> Result<Pending, ReviewError> {
+    let (mut log, lines, _) = Log::open(loops, run)?;
+    let run = log.run().to_owned();
+    let folder = loops.join(&run);
+    let Some(pending) = question(&run, &folder, &lines)? else {
+        return Err(ReviewError::NothingAsked { run });
+    };
+    let (elapsed_ms, spent) =
+        lines.last().map_or_else(Default::default, |line| (line.elapsed_ms, line.spent));
+    let answer = match answer {
+        Some(Answer::Edit(text)) => {
+            let patches = lines.iter().any(|line| {
+                matches!(&line.entry, Entry::Generated { snapshot: Some(_), .. })
+            });
+            if patches {
+                let reason = "it works on a folder: its output can't be edited as a text";
+                return Err(ReviewError::Edit { run, reason });
+            }
+            if text.trim().is_empty() {
+                return Err(ReviewError::Edit { run, reason: "the edited output is empty" });
+            }
+            Some(Answer::Edit(log.keep(&text)?))
+        }
+        other => other,
+    };
+    if let Some(score) = label {
+        let entry = Entry::Labelled { generation: pending.generation, score };
+        log.append(elapsed_ms, spent, entry)?;
+    }
+    if let Some(answer) = answer {
+        log.append(elapsed_ms, spent, Entry::Answered { answer, by_deadline: false })?;
+    }
+    Ok(pending)
+}
