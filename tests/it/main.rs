@@ -6,6 +6,7 @@
 mod bad_input;
 mod calibrate;
 mod calibrate_data;
+mod calibrate_report;
 mod control;
 mod control_durability;
 mod control_model;
