@@ -226,7 +226,8 @@ impl Work<'_> {
         let split = self.split.report.clone();
         let loops = self.loop_report(&model, &fit, &report, &certificate);
         let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
-        let curves = self.curves(&model, &fitted, &report, &panel, by_model);
+        let certified = certificate.certified_key();
+        let curves = self.curves(&model, &fitted, &report, &panel, by_model, certified);
         Calibration {
             version: 1,
             kind: if by_model { "agreement_with_a_model" } else { "calibration" },

@@ -43,7 +43,8 @@ pub(super) fn run(args: &ReportArgs, global: &Global, printer: &Printer) -> anyh
                     output.display()
                 );
             };
-            of_calibration(format, output, &json, printer)?;
+            of_calibration(format, output, &json, printer)
+                .with_context(|| format!("failed to report on `{}`", file.display()))?;
         }
         return Ok(Exit::Done);
     }

@@ -8,6 +8,7 @@ mod bench_data;
 mod calibrate;
 mod calibrate_data;
 mod comparing;
+mod calibrate_report;
 mod control;
 mod control_agents;
 mod control_durability;

@@ -507,6 +507,13 @@ fn the_shipped_profile_is_what_its_recorded_command_writes() {
         profile.as_object_mut().unwrap().remove("hash");
     }
     same(&shipped, &fitted, "profile");
+    for report in ["code-changes.html", "code-changes.md", "code-changes.csv"] {
+        let shipped = std::fs::read_to_string(root.join("../reports").join(report)).unwrap();
+        assert!(
+            shipped == bench.read(report),
+            "reports/{report} is not what `calibration/fit` writes: run it"
+        );
+    }
     let panel = root.join("code-changes.toml");
     let checked = bench.run(&[
         "-q",

@@ -89,6 +89,7 @@ impl Work<'_> {
         rows: &[usize],
         panel: &PanelReport,
         by_model: bool,
+        certified: Option<Key>,
     ) -> Curves {
         let cases = self.table.cases();
         let judges = self.table.judges.iter().enumerate().map(|(j, judge)| {
@@ -104,7 +105,7 @@ impl Work<'_> {
         Curves {
             judges: judges.collect(),
             panel: self.panel_curves(model, rows, panel),
-            threshold: Measured(self.threshold_curve(model, rows, by_model)),
+            threshold: Measured(self.threshold_curve(model, rows, by_model, certified)),
         }
     }
 

@@ -48,6 +48,7 @@ impl Work<'_> {
         model: &PanelModel,
         rows: &[usize],
         by_model: bool,
+        certified: Option<Key>,
     ) -> Defined<ThresholdCurve> {
         if self.refuses(by_model).is_some() {
             return Err(Undefined { reason: Reason::NoData });
@@ -86,10 +87,16 @@ impl Work<'_> {
         let reach = |of: &[Key], key: &Key| {
             (of.len() - of.partition_point(|own| compare(own, key).is_lt())) as u64
         };
-        let kept = thinned(keys.len(), |i| {
+        let mut kept = thinned(keys.len(), |i| {
             reach(&good, &keys[i]) as f64 / good_total as f64
                 + reach(&bad, &keys[i]) as f64 / bad.len() as f64
         });
+        // The certified threshold itself is on the curve, whatever else is thinned out.
+        if let Some(place) = certified.and_then(|own| keys.iter().position(|key| *key == own))
+            && let Err(before) = kept.binary_search(&place)
+        {
+            kept.insert(before, place);
+        }
         let points = kept
             .into_iter()
             .map(|i| {

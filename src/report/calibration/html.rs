@@ -20,11 +20,11 @@ pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportErro
         format!(
             "criterion {}, labels {}",
             plain(&sheet.criterion),
-            plain(&sheet.labels.scale.note)
+            plain(&sheet.labels.scale.note.replace('`', ""))
         ),
         format!(
             "{}, data {}",
-            plain(&sheet.certificate.date),
+            plain(sheet.certificate.date.split('.').next().unwrap_or_default()),
             plain(&sheet.certificate.data_hash.chars().take(12).collect::<String>())
         ),
     ];

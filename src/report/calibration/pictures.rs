@@ -81,7 +81,7 @@ fn leaderboard(sheet: &Sheet) -> Option<Picture> {
         .collect();
     Forest {
         title: "Leaderboard".into(),
-        says: "Mean of good answers accepted and bad ones refused, with its interval; 50% is what chance reaches.".into(),
+        says: "Mean of good answers accepted and bad ones refused, with its interval; 50% is what chance reaches. A certified threshold is strict: it costs the panel good answers, and so places here.".into(),
         reference: Some(0.5),
         percent: true,
         axis: "balanced accuracy".into(),

@@ -105,19 +105,28 @@ fn missing(sheet: &Sheet) -> String {
         return "Nothing is promised: labels by a model show agreement with that model, and not the truth.".to_owned();
     }
     let reason = own.reason.as_deref().unwrap_or("no reason is known");
-    let labels = match own.labels_needed {
-        Some(more) => {
-            let of = if sheet.split.fit.is_some() { " in the part that certifies" } else { "" };
-            let kind = match (own.mode, &sheet.loops) {
-                (Mode::FalseAcceptanceShare, _) => "labelled cases",
-                (_, Some(_)) => "bad loops",
-                _ => "labelled bad answers",
-            };
-            format!(" Missing: {more} more {kind}{of}.")
-        }
+    let Some(more) = own.labels_needed else {
+        return format!("Nothing can be promised yet: {reason}.");
+    };
+    // The reason says it too, in the certificate's own terms.
+    let reason = reason.split(": collect").next().unwrap_or(reason);
+    let kind = match (own.mode, &sheet.loops) {
+        (Mode::FalseAcceptanceShare, _) => "labelled cases",
+        (_, Some(_)) => "bad loops",
+        _ => "labelled bad answers",
+    };
+    let groups = if sheet.split.clustered { ", each of a group of its own," } else { "" };
+    let all = match sheet.split.fit_share {
+        Some(share) => format!(
+            " (about {:.0} more in all, as {} of the groups go to the fit)",
+            (more as f64 / (1.0 - share)).ceil(),
+            percent(share)
+        ),
         None => String::new(),
     };
-    format!("Nothing can be promised yet: {reason}.{labels}")
+    format!(
+        "Nothing can be promised yet: {reason}. {more} more {kind}{groups} are missing from the part that certifies{all}."
+    )
 }
 
 fn behind(sheet: &Sheet) -> String {

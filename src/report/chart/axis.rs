@@ -1,6 +1,6 @@
 //! A straight axis: values to places, round ticks, and the frame of a plot.
 
-use super::svg::{Anchor, Svg};
+use super::svg::{Anchor, Svg, width};
 
 /// From values to places.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +103,9 @@ impl Frame {
         for (tick, label) in ticks.iter().zip(Axis::labels(&ticks, percent)) {
             let x = axis.at(*tick);
             svg.line("grid", (x, self.y.0), (x, self.y.1));
+            // A label at the edge stays inside the picture.
+            let half = width(&label, 10.0) / 2.0;
+            let x = x.min(svg.width() - half);
             svg.sized("soft", (x, self.y.1 + 13.0), Anchor::Middle, 10.0, &label);
         }
         let middle = f64::midpoint(self.x.0, self.x.1);

@@ -30,11 +30,11 @@ pub struct Picture {
 #[must_use]
 pub fn short(value: f64) -> String {
     let size = value.abs();
-    let text = if size >= 100.0 {
+    let text = if size >= 100.0 || value.fract() == 0.0 {
         format!("{value:.0}")
     } else if size >= 10.0 {
         format!("{value:.1}")
-    } else if size >= 0.095 || size == 0.0 {
+    } else if size >= 0.095 {
         format!("{value:.2}")
     } else {
         format!("{value:.3}")
@@ -58,6 +58,7 @@ mod tests {
     fn numbers_are_short_and_never_minus_nothing() {
         assert_eq!(short(-0.0001), "0.000");
         assert_eq!(short(1234.5), "1234");
+        assert_eq!((short(0.0), short(-0.0), short(4.0)), ("0".into(), "0".into(), "4".into()));
         assert_eq!(short(-0.25), "-0.25");
         assert_eq!(percent(0.05), "5%");
         assert_eq!(percent(0.0379), "3.8%");

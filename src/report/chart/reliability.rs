@@ -22,7 +22,11 @@ pub fn draw(name: &str, own: &Reliability) -> Option<Picture> {
     let (low, high) = own
         .points
         .iter()
-        .flat_map(|p| [p.observed, p.isotonic, p.lower, p.upper])
+        .flat_map(|p| {
+            // A wide band may leave the picture: the scores are to be seen.
+            let band = if consistent { [p.isotonic; 2] } else { [p.lower, p.upper] };
+            [p.observed, p.isotonic, band[0], band[1]]
+        })
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     let unit = |low: f64, high: f64| low >= 0.0 && high <= 1.0;
     let mut across = (first.score, last.score);
@@ -70,8 +74,9 @@ pub fn draw(name: &str, own: &Reliability) -> Option<Picture> {
             percent(own.level),
             point.n
         );
-        let radius = 1.6 + 2.6 * (point.n as f64 / most).sqrt();
-        svg.dot("spot panel", at(point.score, point.observed), radius, &says);
+        let largest = if own.points.len() > 12 { 1.6 } else { 2.8 };
+        let radius = 1.2 + largest * (point.n as f64 / most).sqrt();
+        svg.dot("seen", at(point.score, point.observed), radius, &says);
     }
     Some(Picture { title: String::new(), says: String::new(), svg: svg.finish() })
 }

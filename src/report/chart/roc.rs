@@ -26,7 +26,7 @@ pub struct Curve {
 
 const WIDTH: f64 = 380.0;
 const TOP: f64 = 10.0;
-const SIDE: f64 = 325.0;
+const SIDE: f64 = 315.0;
 const LEFT: f64 = 46.0;
 const ROW: f64 = 17.0;
 /// Classes of colours that the page's style knows.
@@ -39,7 +39,7 @@ pub fn draw(curves: &[Curve], says: &str) -> Option<Picture> {
         return None;
     }
     let frame = Frame { x: (LEFT, LEFT + SIDE), y: (TOP, TOP + SIDE) };
-    let legend = TOP + SIDE + 44.0;
+    let legend = TOP + SIDE + 52.0;
     let title = "Good answers accepted against bad ones accepted (ROC)";
     let mut svg = Svg::new(WIDTH, legend + ROW * curves.len() as f64, title);
     let x = Axis::new((0.0, 1.0), frame.x);

@@ -87,6 +87,12 @@ impl Svg {
         Self { body: String::new(), width, height, label: label.to_owned() }
     }
 
+    /// Its width in its own units.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        self.width
+    }
+
     /// A straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let ((x1, y1), (x2, y2)) = (from, to);
@@ -165,6 +171,8 @@ impl Svg {
     /// A name, cut to its room, whole in its title.
     pub fn name(&mut self, class: &str, at: (f64, f64), room: f64, text: &str) {
         let (x, y) = at;
+        // Bold is wider.
+        let room = if class == "strong" { room / 1.14 } else { room };
         let shown = fitted(text, TEXT, room);
         let whole = if shown == text { String::new() } else { title(text) };
         let _ = writeln!(

@@ -5,12 +5,12 @@
 //! themselves may crowd at a few values. They stand below it.
 
 use super::axis::{Axis, Frame};
-use super::svg::{Anchor, Svg, fitted};
+use super::svg::{Anchor, Svg, fitted, width};
 use super::{Picture, percent, short};
 use crate::calibration::curves::{ThresholdCurve, ThresholdPoint};
 
 const WIDTH: f64 = 380.0;
-const HEIGHT: f64 = 240.0;
+const HEIGHT: f64 = 236.0;
 
 /// What is drawn beside the curve.
 #[derive(Clone, Debug)]
@@ -30,8 +30,8 @@ pub struct Limits {
 pub fn draw(curve: &ThresholdCurve, limits: &Limits, says: &str) -> Option<Picture> {
     let title = "Error rate against the threshold";
     let last = curve.points.last()?;
-    let frame = Frame { x: (46.0, WIDTH - 12.0), y: (16.0, HEIGHT - 66.0) };
-    let highest = (4.0 * limits.alpha).max(0.1).min(1.0);
+    let frame = Frame { x: (46.0, WIDTH - 18.0), y: (16.0, HEIGHT - 56.0) };
+    let highest = (4.0 * limits.alpha).clamp(0.1, 1.0);
     let x = Axis::new((0.0, last.accepted.max(0.01)), frame.x);
     let y = Axis::new((0.0, highest), (frame.y.1, frame.y.0));
     let mut svg = Svg::new(WIDTH, HEIGHT, title);
@@ -60,10 +60,10 @@ pub fn draw(curve: &ThresholdCurve, limits: &Limits, says: &str) -> Option<Pictu
     let limit = y.at(limits.alpha);
     svg.line("limit", (frame.x.0, limit), (frame.x.1, limit));
     let words = format!("limit {}", percent(limits.alpha));
-    svg.sized("limit-words", (frame.x.0 + 4.0, limit - 4.0), Anchor::Start, 10.0, &words);
+    svg.sized("limit-words", (frame.x.1 - 2.0, limit - 4.0), Anchor::End, 10.0, &words);
     if let Some(key) = limits.certified {
         let reached = |p: &&ThresholdPoint| (p.threshold, p.tiebreak) >= key;
-        if let Some(point) = curve.points.iter().filter(reached).next_back() {
+        if let Some(point) = curve.points.iter().rfind(reached) {
             let at = x.at(point.accepted);
             svg.line("certified", (at, frame.y.0), (at, frame.y.1));
             let (anchor, side) =
@@ -100,7 +100,8 @@ fn thresholds(svg: &mut Svg, curve: &ThresholdCurve, x: &Axis, bottom: f64) {
     for tick in ticks.iter().skip(1) {
         let found = curve.points.iter().find(|point| point.accepted >= *tick - 1e-9);
         let Some(point) = found else { continue };
-        let words = fitted(&short(point.threshold), 10.0, 60.0);
-        svg.sized("soft", (x.at(*tick), bottom + 46.0), Anchor::Middle, 10.0, &words);
+        let words = fitted(&short(point.threshold), 10.0, 54.0);
+        let at = x.at(*tick).min(WIDTH - width(&words, 10.0) / 2.0);
+        svg.sized("soft", (at, bottom + 46.0), Anchor::Middle, 10.0, &words);
     }
 }
