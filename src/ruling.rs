@@ -101,12 +101,12 @@ pub struct ProfileMark {
     pub hash: String,
     /// Whether the votes are not those that were calibrated: another judge, another model.
     pub uncalibrated: bool,
-    /// Whether nothing bounds the error of this ruling.
+    /// Whether nothing would bound the error of this ruling: no certificate, or another panel.
     pub uncertified: bool,
     /// Why, one entry a reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// The bound; `None` when uncertified.
+    /// The bound; `None` when uncertified, and where nothing was decided.
     pub bound: Option<Bound>,
     /// The key; `None` below the quorum and for `dawid_skene`.
     pub key: Option<DecisionKey>,
@@ -120,13 +120,15 @@ pub struct ProfileMark {
 }
 
 impl ProfileMark {
-    /// `certified`, `uncertified` or `uncalibrated`.
+    /// `certified`, `uncertified` or `uncalibrated`; `undecided` where a certificate holds and
+    /// nothing was decided under it.
     #[must_use]
     pub fn status(&self) -> &'static str {
-        match (self.uncalibrated, self.uncertified) {
-            (true, _) => "uncalibrated",
-            (false, true) => "uncertified",
-            (false, false) => "certified",
+        match (self.uncalibrated, self.uncertified, &self.bound) {
+            (true, _, _) => "uncalibrated",
+            (false, true, _) => "uncertified",
+            (false, false, Some(_)) => "certified",
+            (false, false, None) => "undecided",
         }
     }
 }

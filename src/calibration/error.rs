@@ -24,6 +24,22 @@ pub enum CalibrationError {
         /// What was written.
         text: String,
     },
+    /// A number without a sign, which could mean it alone or everything from it on.
+    #[error(
+        "`{text}` alone is no rule for a good label: `>={text}` for {text} and above, `={text}` for exactly {text}"
+    )]
+    BareNumber {
+        /// What was written.
+        text: String,
+    },
+    /// Cases that were to bring their labels, and have none.
+    #[error(
+        "`{path}` holds no labels: name their column with `--map label=COLUMN`, or a file of labels with `--labels`"
+    )]
+    NoLabels {
+        /// The file.
+        path: String,
+    },
     /// An accept rule that can't be understood.
     #[error("`{text}` is no accept rule: expected `>=` and a number, such as `>=4`")]
     Accept {

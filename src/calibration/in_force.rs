@@ -365,6 +365,15 @@ impl InForce {
             weighed.mark.uncertified = true;
             weighed.mark.reasons.push(void.clone());
         }
+        // Where no vote met a threshold nothing has looked at the certificate yet.
+        if !weighed.mark.uncertified
+            && (weighed.mark.key.is_none()
+                || self.profile.certificate.status != CertificateStatus::Certified)
+            && let Some(why) = self.no_certificate()
+        {
+            weighed.mark.uncertified = true;
+            weighed.mark.reasons.push(why);
+        }
         weighed.mark.uncertified |= weighed.mark.uncalibrated;
         if !weighed.mark.uncertified {
             weighed.mark.bound = Some(self.bound());

@@ -31,6 +31,33 @@ impl Positive {
         }
     }
 
+    /// What to ask of a rule that names single numbers while higher labels count as bad:
+    /// `labels` are all of them. `None` for other rules, for words, and where there are just
+    /// two values, which are names and no scale.
+    #[must_use]
+    pub fn doubt(&self, labels: impl Iterator<Item = f64> + Clone) -> Option<String> {
+        let Self::OneOf(values) = self else { return None };
+        let mut named = Vec::with_capacity(values.len());
+        for value in values {
+            match value {
+                LabelValue::Number(number) => named.push(*number),
+                LabelValue::Text(_) => return None,
+            }
+        }
+        let most = named.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = named.iter().copied().fold(f64::INFINITY, f64::min);
+        let first = labels.clone().next()?;
+        let second = labels.clone().find(|label| *label != first)?;
+        labels.clone().find(|label| *label != first && *label != second)?;
+        let n = labels.clone().count();
+        let above = labels.filter(|label| *label > most).count();
+        (above > 0).then(|| {
+            format!(
+                "by the rule `{self}` {above} of {n} labels are above {most} and count as bad: is `>={least}` meant?"
+            )
+        })
+    }
+
     /// Whether a judge's score is one of the good values.
     #[must_use]
     pub fn holds(&self, score: f64) -> bool {
@@ -57,6 +84,14 @@ impl FromStr for Positive {
         let trimmed = text.trim();
         if let Some(rest) = trimmed.strip_prefix(">=") {
             return number(rest).map(Self::AtLeast).ok_or_else(wrong);
+        }
+        // On a graded scale `4` is meant as `>=4` and would be read as "exactly 4". Labels of 0
+        // and 1 are the only numbers that are commonly names.
+        if let Some(bare) = number(trimmed)
+            && bare != 0.0
+            && bare != 1.0
+        {
+            return Err(CalibrationError::BareNumber { text: trimmed.to_owned() });
         }
         let list = trimmed.strip_prefix('=').unwrap_or(trimmed);
         // `<4` and `>4` would be read as words that no label has.
@@ -151,6 +186,35 @@ mod tests {
         for rule in ["4", ">4", ">=", "=4", ">=inf"] {
             assert!(rule.parse::<Accept>().is_err(), "{rule}");
         }
+    }
+
+    #[test]
+    fn a_bare_number_of_a_graded_scale_is_refused_with_both_readings() {
+        for bare in ["4", "2", "0.5", " 3 ", "-1"] {
+            let refused = bare.parse::<Positive>().unwrap_err().to_string();
+            let bare = bare.trim();
+            assert!(refused.contains(&format!("`>={bare}`")), "{refused}");
+            assert!(refused.contains(&format!("`={bare}`")), "{refused}");
+        }
+        for clear in ["1", "0", "4,5", "=4", ">=4"] {
+            assert!(clear.parse::<Positive>().is_ok(), "{clear}");
+        }
+    }
+
+    #[test]
+    fn labels_above_a_named_number_are_doubted_on_a_scale_alone() {
+        let doubt = |rule: &str, labels: &[f64]| {
+            rule.parse::<Positive>().unwrap().doubt(labels.iter().copied())
+        };
+        let said = doubt("=4", &[1.0, 2.0, 4.0, 5.0, 5.0]).unwrap();
+        assert!(said.contains("2 of 5 labels are above 4 and count as bad"), "{said}");
+        assert!(said.contains("is `>=4` meant?"), "{said}");
+        assert!(doubt("=3,4", &[1.0, 3.0, 5.0]).unwrap().contains("`>=3`"));
+        assert_eq!(doubt("=4,5", &[1.0, 4.0, 5.0]), None);
+        assert_eq!(doubt(">=4", &[1.0, 4.0, 5.0]), None);
+        assert_eq!(doubt("=0", &[0.0, 1.0, 1.0]), None, "two values are names");
+        assert_eq!(doubt("=yes", &[0.0, 1.0, 2.0]), None);
+        assert_eq!(doubt("=4", &[]), None);
     }
 
     #[test]

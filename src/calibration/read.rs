@@ -14,7 +14,8 @@ use super::leaderboard::{PanelOf, Ruled};
 use super::positive::Positive;
 use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
 use crate::dataset::{
-    JudgementReader, LabelOptions, LabelSet, ReadOptions, Source, read_inline_labels, read_labels,
+    FieldMap, JudgementReader, LabelOptions, LabelSet, ReadOptions, RowKind, Source,
+    read_inline_labels, read_labels,
 };
 use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::ruling::{Decision, Ruling};
@@ -83,7 +84,24 @@ impl Inputs<'_> {
     /// # Errors
     /// Those of the readers, and of [`TableBuilder`], [`Groups::assign`] and [`Labels::collect`].
     pub fn join(self) -> Result<Joined, CalibrationError> {
-        let set = self.label_set()?;
+        let map = &self.options.map;
+        let mut kinds = Vec::new();
+        if matches!(self.judgements, Judgements::File(_)) {
+            kinds.push(RowKind::Judgement);
+        }
+        kinds.extend(self.labels.map(|_| RowKind::Label));
+        kinds.extend(self.items.map(|_| RowKind::Case));
+        map.check(&kinds)?;
+        let of = |kind| LabelOptions { map: map.only(kind), ..self.options.clone() };
+        let case_options = if self.case_options.map == FieldMap::default() {
+            ReadOptions { map: map.only(RowKind::Case), ..self.case_options.clone() }
+        } else {
+            self.case_options.clone()
+        };
+        let set = self.label_set(&of(RowKind::Label), &case_options)?;
+        if let (true, Some(source)) = (set.labels.is_empty(), self.labels.or(self.items)) {
+            return Err(CalibrationError::NoLabels { path: source.name().to_owned() });
+        }
         let named = self.label_criterion.or(self.criterion);
         let label_criterion = resolve_criterion(&set, named)?;
         let labels = Labels::collect(&set, &label_criterion, &self.positive)?;
@@ -100,7 +118,8 @@ impl Inputs<'_> {
         let mut sources = Sources::new();
         match self.judgements {
             Judgements::File(source) => {
-                read_file(&mut builder, source, &self.options, &mut sources)?;
+                let options = of(RowKind::Judgement);
+                read_file(&mut builder, source, &options, &mut sources)?;
             }
             Judgements::Runs(store, runs) => {
                 for (run, prefix) in named_runs(store, runs)? {
@@ -109,10 +128,15 @@ impl Inputs<'_> {
             }
         }
         sources.retain(|judge, _| self.judges.is_empty() || self.judges.contains(judge));
-        let warnings = sources.iter().filter_map(|(judge, s)| s.warning(judge)).collect();
+        let mut warnings: Vec<String> =
+            sources.iter().filter_map(|(judge, s)| s.warning(judge)).collect();
         let table = builder.finish()?;
+        if table.labels.words.is_empty() {
+            let ratings = table.cases().iter().flat_map(|case| &case.ratings);
+            warnings.extend(self.positive.doubt(ratings.map(|rating| rating.value)));
+        }
         let items = match self.items {
-            Some(source) => Items::read(source, &self.case_options, table.cases(), &self.grouping)?,
+            Some(source) => Items::read(source, &case_options, table.cases(), &self.grouping)?,
             None => Items::absent(table.cases().len()),
         };
         let groups = Groups::assign(table.cases(), &items, &self.grouping)?;
@@ -120,10 +144,14 @@ impl Inputs<'_> {
         Ok(Joined { table, items, groups, group, warnings })
     }
 
-    fn label_set(&self) -> Result<LabelSet, CalibrationError> {
+    fn label_set(
+        &self,
+        options: &LabelOptions,
+        case_options: &ReadOptions,
+    ) -> Result<LabelSet, CalibrationError> {
         match (self.labels, self.items) {
-            (Some(labels), _) => Ok(read_labels(labels, &self.options)?),
-            (None, Some(items)) => Ok(read_inline_labels(items, &self.case_options)?),
+            (Some(labels), _) => Ok(read_labels(labels, options)?),
+            (None, Some(items)) => Ok(read_inline_labels(items, case_options)?),
             (None, None) => Err(CalibrationError::ItemsNeeded { option: "without `--labels`, " }),
         }
     }

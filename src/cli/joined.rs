@@ -57,7 +57,7 @@ pub(super) struct JoinArgs {
     /// Which presentation of a pair is used
     #[arg(long, value_enum, default_value_t)]
     pub(super) order: OrderArg,
-    /// Read a column as a field, in labels and judgements, as in `case=example`
+    /// Read a column as a field, in labels, judgements and cases, as in `label=verdict`
     #[arg(long, value_name = "FIELD=COLUMN")]
     pub(super) map: Vec<String>,
 }

@@ -193,7 +193,7 @@ impl Outcome<'_> {
     fn worth(&self) -> Option<String> {
         let own = self.profile.as_ref()?;
         let tally = &self.report.tally;
-        let certified = tally.cases - tally.uncertified;
+        let certified = tally.certified;
         let mut text = format!(
             "profile {} ({}): {} certified",
             own.profile().name,
@@ -213,6 +213,7 @@ impl Outcome<'_> {
         for (n, what) in [
             (tally.uncalibrated, "uncalibrated"),
             (tally.uncertified - tally.uncalibrated, "uncertified"),
+            (tally.undecided, "undecided"),
             (tally.degraded, "degraded"),
         ] {
             if n > 0 {
@@ -267,15 +268,7 @@ impl Outcome<'_> {
 
 /// `degraded`, `uncalibrated` or `uncertified`, in brackets.
 fn marks(ruling: &Ruling) -> String {
-    let mut marks = Vec::new();
-    if ruling.degraded {
-        marks.push("degraded");
-    }
-    if let Some(profile) = &ruling.profile
-        && profile.uncertified
-    {
-        marks.push(profile.status());
-    }
+    let marks = crate::report::words::marks(ruling);
     if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) }
 }
 
@@ -283,7 +276,7 @@ fn marks(ruling: &Ruling) -> String {
 fn profile(own: &InForce, tally: &Tally) -> Value {
     json!({
         "name": own.profile().name, "hash": own.hash(), "uncalibrated": tally.uncalibrated,
-        "uncertified": tally.uncertified, "bound": own.bound(),
+        "uncertified": tally.uncertified, "certified": tally.certified, "bound": own.bound(),
         "generations": own.profile().binding.generations,
     })
 }

@@ -79,7 +79,7 @@ pub struct ProfileOutcome {
     pub name: String,
     /// Its hash.
     pub hash: String,
-    /// `certified`, `uncertified` or `uncalibrated`.
+    /// `certified`, `uncertified` or `uncalibrated`; `undecided` where the last ruling is.
     pub status: &'static str,
     /// Whether fewer judges voted on the output than have a seat.
     pub degraded: bool,

@@ -172,6 +172,27 @@ pub struct AliasUsed {
     pub column: String,
 }
 
+/// What the rows of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// Cases, with or without labels beside them.
+    Case,
+    /// Labels in long form.
+    Label,
+    /// Judgements in long form.
+    Judgement,
+}
+
+impl RowKind {
+    fn specs(self) -> &'static [FieldSpec] {
+        match self {
+            Self::Case => &CASE,
+            Self::Label => &LABEL,
+            Self::Judgement => &JUDGEMENT,
+        }
+    }
+}
+
 /// The user's own mapping of columns to fields, as in `--map output=completion`.
 ///
 /// A mapped field is filled from its column alone, whatever other columns are named; an empty
@@ -222,6 +243,37 @@ impl FieldMap {
             field_of(&CASE, column).is_none_or(|place| self.0.contains_key(CASE[place].name))
         };
         columns.iter().filter(is_metadata).cloned().collect()
+    }
+
+    /// The mapping as far as it is about fields of one kind of row, for flags that are given
+    /// once for several files.
+    #[must_use]
+    pub fn only(&self, kind: RowKind) -> Self {
+        let specs = kind.specs();
+        let known = |field: &&String| specs.iter().any(|spec| spec.name == *field);
+        let pairs = self.0.iter().filter(|(field, _)| known(field));
+        Self(pairs.map(|(field, column)| (field.clone(), column.clone())).collect())
+    }
+
+    /// Refuses a field that none of these kinds of rows has.
+    ///
+    /// # Errors
+    /// `MapField`, with the fields that there are.
+    pub fn check(&self, kinds: &[RowKind]) -> Result<(), DatasetError> {
+        let mut known: Vec<&str> = Vec::new();
+        for name in kinds.iter().flat_map(|kind| kind.specs()).map(|spec| spec.name) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+        match self.0.keys().find(|field| !known.contains(&field.as_str())) {
+            None => Ok(()),
+            Some(field) => Err(DatasetError::MapField {
+                field: field.clone(),
+                suggestion: crate::config::nearest(field, known.iter().copied()),
+                known: known.into_iter().map(str::to_owned).collect(),
+            }),
+        }
     }
 
     /// The mapped column of each field of `specs`: `Some("")` where none is to be read.

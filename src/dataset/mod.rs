@@ -34,7 +34,7 @@ mod table;
 mod writer;
 
 pub use error::{DatasetError, RowError, RowProblem};
-pub use fields::{AliasUsed, FieldMap, aliases_of};
+pub use fields::{AliasUsed, FieldMap, RowKind, aliases_of};
 pub use format::Format;
 pub use judgements::{Judgement, JudgementReader, JudgementScan, Order, scan_judgements};
 pub use label_scale::{LabelScale, LabelScoreError, ScaleOrigin, Scales};

@@ -102,6 +102,10 @@ impl Rules {
             if let Some(own) = &self.profile {
                 own.check_models(&verdicts, &mut weighed.mark);
             }
+            // Nothing was decided that a bound could be about.
+            if outcome.decision == Decision::Undecided {
+                weighed.mark.bound = None;
+            }
             (weighed.threshold, weighed.mark)
         });
         let threshold = profile.as_ref().map_or(self.threshold, |own| own.0);

@@ -9,9 +9,10 @@ use minijinja::{Environment, Value, context};
 
 use super::markdown::share;
 use super::words::{
-    beginning, decision, is_shared, new_findings, number, plain, plain_lines, plural, reason, vote,
+    beginning, decision, is_shared, marks, new_findings, number, plain, plain_lines, plural,
+    reason, vote,
 };
-use super::{About, Judged, ReportError, Written, page, totals};
+use super::{About, Judged, ReportError, Worth, Written, page, totals};
 use crate::case::Case;
 use crate::ruling::{Reason, Ruling, Vote};
 use crate::run::{JudgeTally, Tally};
@@ -38,7 +39,7 @@ pub fn write(
     about: &About,
     cases: &dyn Judged,
 ) -> Result<Written, ReportError> {
-    let tally = totals(cases)?;
+    let (tally, worth) = totals(cases)?;
     let mut environment = page::environment();
     environment.add_template("case.html", CASE)?;
     let names: Vec<&str> =
@@ -51,7 +52,7 @@ pub fn write(
             })
             .collect();
     out.write_all(page::head(&plain(&about.panel), &facts)?.as_bytes())?;
-    out.write_all(top(&environment, about, &tally, &names)?.as_bytes())?;
+    out.write_all(top(&environment, about, &tally, &worth, &names)?.as_bytes())?;
     let mut written = Written::default();
     cases.each(&mut |case, ruling| {
         if written.cases == MOST_CASES {
@@ -71,10 +72,12 @@ fn top(
     environment: &Environment<'_>,
     about: &About,
     tally: &Tally,
+    worth: &Worth,
     names: &[&str],
 ) -> Result<String, ReportError> {
     let mut lines: Vec<String> = share(tally).into_iter().collect();
-    lines.push(format!("by {}", about.rule));
+    lines.push(format!("by {}", worth.rule(&about.rule)));
+    lines.extend(worth.line());
     let statuses: Vec<String> =
         tally.statuses.present().map(|(status, n)| format!("{status} {n}")).collect();
     lines.push(format!(
@@ -174,7 +177,7 @@ fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
         .collect();
     let verdicts: Vec<Value> = ruling.verdicts.iter().map(|v| verdict(v, &ruling.votes)).collect();
     context! {
-        id => plain(&case.id), decision => ruling.decision.name(), degraded => ruling.degraded,
+        id => plain(&case.id), decision => ruling.decision.name(), marks => marks(ruling).join(", "),
         by => decision(ruling).strip_prefix(ruling.decision.name()).unwrap_or_default().trim_start_matches(": "),
         score => figure(ruling.score.map(crate::score::Score::get)),
         spread => figure(ruling.spread), threshold => at(ruling.threshold),

@@ -10,8 +10,8 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::escape::xml_characters;
-use super::words::{beginning, number, reason, vote};
-use super::{About, Judged, ReportError, Written, totals};
+use super::words::{beginning, marks, number, profile, reason, vote};
+use super::{About, Judged, ReportError, Worth, Written, totals};
 use crate::case::Case;
 use crate::ruling::{Decision, Ruling};
 
@@ -35,7 +35,7 @@ pub fn write(
         seconds += time(ruling);
         Ok(())
     })?;
-    let tally = totals(cases)?;
+    let (tally, worth) = totals(cases)?;
     let mut xml: Xml<'_> = Writer::new_with_indent(out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let counts = [
@@ -58,7 +58,7 @@ pub fn write(
         suite.push_attribute(("timestamp", created.trim_end_matches('Z')));
     }
     xml.write_event(Event::Start(suite))?;
-    properties(&mut xml, about)?;
+    properties(&mut xml, about, &worth)?;
     let mut written = Written::default();
     cases.each(&mut |case, ruling| {
         written.cases += 1;
@@ -77,10 +77,11 @@ fn time(ruling: &Ruling) -> f64 {
     asked.map(|verdict| verdict.latency_ms).max().unwrap_or(0) as f64 / 1000.0
 }
 
-fn properties(xml: &mut Xml<'_>, about: &About) -> Result<(), ReportError> {
+fn properties(xml: &mut Xml<'_>, about: &About, worth: &Worth) -> Result<(), ReportError> {
     xml.write_event(Event::Start(BytesStart::new("properties")))?;
-    let rule = Some(about.rule.clone());
-    for (name, value) in [("run", &about.run), ("data", &about.data), ("rule", &rule)] {
+    let (rule, line) = (Some(worth.rule(&about.rule)), worth.line());
+    let pairs = [("run", &about.run), ("data", &about.data), ("rule", &rule), ("worth", &line)];
+    for (name, value) in pairs {
         if let Some(value) = value {
             let mut property = BytesStart::new("property");
             property.push_attribute(("name", name));
@@ -148,6 +149,10 @@ fn why(ruling: &Ruling) -> String {
 fn votes(case: &Case, ruling: &Ruling) -> String {
     let mut lines: Vec<String> =
         ruling.votes.iter().map(|v| format!("{}: {}", v.judge, vote(v))).collect();
+    if !marks(ruling).is_empty() {
+        lines.push(marks(ruling).join(", "));
+    }
+    lines.extend(profile(ruling));
     if let Some(output) = &case.output {
         lines.push(format!("output: {output}"));
     }

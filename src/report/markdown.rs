@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::escape::markdown_code;
 use super::words::{self, plural, shortened};
-use super::{About, Judged, ReportError, Written, totals};
+use super::{About, Judged, ReportError, Worth, Written, totals};
 use crate::ruling::{Decision, Ruling};
 use crate::run::Tally;
 use crate::verdict::Status;
@@ -25,12 +25,12 @@ pub fn write(
     about: &About,
     cases: &dyn Judged,
 ) -> Result<Written, ReportError> {
-    let tally = totals(cases)?;
+    let (tally, worth) = totals(cases)?;
     writeln!(out, "# {}\n", markdown_code(&about.panel))?;
     for note in &about.notes {
         writeln!(out, "> {}\n", markdown_code(note))?;
     }
-    for line in summary(about, &tally) {
+    for line in summary(about, &tally, &worth) {
         writeln!(out, "- {line}")?;
     }
     judges(out, &tally)?;
@@ -45,7 +45,7 @@ pub fn write(
     Ok(written)
 }
 
-fn summary(about: &About, tally: &Tally) -> Vec<String> {
+fn summary(about: &About, tally: &Tally, worth: &Worth) -> Vec<String> {
     let mut lines = vec![format!(
         "**{} accepted, {} rejected, {} undecided** of {}",
         tally.accepted,
@@ -56,7 +56,8 @@ fn summary(about: &About, tally: &Tally) -> Vec<String> {
     if let Some(share) = share(tally) {
         lines.push(share);
     }
-    lines.push(format!("by {}", about.rule));
+    lines.push(format!("by {}", worth.rule(&about.rule)));
+    lines.extend(worth.line().map(|line| markdown_code(&line)));
     let statuses: Vec<String> =
         tally.statuses.present().map(|(status, n)| format!("{status} {n}")).collect();
     let verdicts = plural(tally.verdicts(), "verdict", "verdicts");
@@ -122,6 +123,10 @@ fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<
         Decision::Reject => "**reject**",
         Decision::Undecided => "*undecided*",
     };
+    let marks = match words::marks(ruling).as_slice() {
+        [] => String::new(),
+        marks => format!(" ({})", marks.join(", ")),
+    };
     let votes: String = names
         .iter()
         .map(|name| match ruling.votes.iter().find(|vote| vote.judge == *name) {
@@ -140,7 +145,7 @@ fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<
     };
     writeln!(
         out,
-        "| {} | {decision} | {} |{votes} {why} |",
+        "| {} | {decision}{marks} | {} |{votes} {why} |",
         markdown_code(&shortened(&ruling.case, ID)),
         words::number(ruling.score)
     )

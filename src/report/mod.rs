@@ -15,11 +15,13 @@ mod stored;
 #[cfg(test)]
 mod tests;
 pub mod words;
+mod worth;
 
 use std::io::{self, Write};
 use std::path::Path;
 
 pub use self::stored::StoredRun;
+pub use self::worth::Worth;
 use crate::case::Case;
 use crate::dataset::Sink;
 use crate::panel::PanelSpec;
@@ -77,7 +79,7 @@ pub enum ReportError {
 pub struct About {
     /// The panel's name.
     pub panel: String,
-    /// How votes become a decision, in words.
+    /// How votes become a score, in words; threshold and profile are read off the rulings.
     pub rule: String,
     /// The run's id; `None` for a case judged by itself.
     pub run: Option<String>,
@@ -169,12 +171,14 @@ pub fn check(path: &Path) -> Result<(), ReportError> {
     Ok(Sink::create(path).map(drop)?)
 }
 
-/// The totals of all cases.
-fn totals(cases: &dyn Judged) -> Result<Tally, ReportError> {
+/// The totals of all cases, and what their rulings are worth.
+fn totals(cases: &dyn Judged) -> Result<(Tally, Worth), ReportError> {
     let mut tally = Tally::default();
+    let mut worth = Worth::default();
     cases.each(&mut |case, ruling| {
         tally.add(ruling, case.group.as_deref());
+        worth.add(ruling);
         Ok(())
     })?;
-    Ok(tally)
+    Ok((tally, worth))
 }

@@ -206,12 +206,12 @@ fn markdown_is_a_summary_and_a_row_a_case_whatever_the_outputs_say() {
 
 #[test]
 fn no_share_is_given_where_all_cases_are_of_one_group() {
-    let tally = totals(&several()).unwrap();
+    let (tally, _) = totals(&several()).unwrap();
     assert_eq!((tally.accepted, tally.rejected, tally.undecided), (2, 1, 1));
     assert_eq!(markdown::share(&tally), None);
     let (case, ruling) = ruled("x", &[Some(1.0), Some(1.0)], "");
     assert_eq!(ruling.decision, Decision::Accept);
     let alone = (Case { group: None, ..case }, ruling);
-    let said = markdown::share(&totals(&alone).unwrap()).unwrap();
+    let said = markdown::share(&totals(&alone).unwrap().0).unwrap();
     assert!(said.contains("n = 1, by case"), "{said}");
 }

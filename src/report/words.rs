@@ -1,7 +1,7 @@
 //! Numbers and reasons in words, the same in every report and on the terminal.
 
 use crate::panel::PanelSpec;
-use crate::ruling::{Finding, Reason, Ruling, Vote};
+use crate::ruling::{Decision, Finding, Reason, Ruling, Vote};
 use crate::score::Score;
 use crate::verdict::Verdict;
 
@@ -118,6 +118,9 @@ pub fn profile(ruling: &Ruling) -> Option<String> {
     let own = ruling.profile.as_ref()?;
     let mut text = format!("profile {} ({})", own.name, &own.hash[..own.hash.len().min(12)]);
     match (own.status(), &own.bound) {
+        (_, _) if ruling.decision == Decision::Undecided && !own.uncertified => {
+            text.push_str(": nothing was decided, so nothing is certified");
+        }
         ("certified", Some(bound)) => text.push_str(&format!(
             ": certified, {} at most {} with confidence {}",
             bound.mode,
@@ -136,14 +139,29 @@ pub fn profile(ruling: &Ruling) -> Option<String> {
     Some(text)
 }
 
-/// How a panel's votes become a decision.
+/// What a ruling is marked with: `degraded`, `uncertified`, `uncalibrated`.
+#[must_use]
+pub fn marks(ruling: &Ruling) -> Vec<&'static str> {
+    let mut marks = Vec::new();
+    if ruling.degraded {
+        marks.push("degraded");
+    }
+    if let Some(profile) = &ruling.profile
+        && profile.uncertified
+    {
+        marks.push(profile.status());
+    }
+    marks
+}
+
+/// How a panel's votes become a score; the threshold is the rulings' to say, since a profile
+/// replaces the panel's own.
 #[must_use]
 pub fn rule(spec: &PanelSpec) -> String {
     format!(
-        "the {} of {}, threshold {:.2}, quorum {}",
+        "the {} of {}, quorum {}",
         spec.aggregate.name().replace('_', " "),
         plural(u64::from(spec.counted()), "vote", "votes"),
-        spec.threshold,
         spec.quorum()
     )
 }

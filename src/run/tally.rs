@@ -280,10 +280,12 @@ pub struct Tally {
     pub undecided: u64,
     /// Cases decided with fewer votes than declared.
     pub degraded: u64,
-    /// Cases whose votes are not those that the profile was calibrated on.
+    /// Decided cases whose votes are not those that the profile was calibrated on.
     pub uncalibrated: u64,
-    /// Cases whose ruling no certificate bounds, under a profile.
+    /// Decided cases whose ruling no certificate bounds, under a profile.
     pub uncertified: u64,
+    /// Decided cases whose ruling a certificate bounds.
+    pub certified: u64,
     /// Verdicts not asked for because the decision was settled.
     pub not_needed: u64,
     /// By judge, in the panel's order.
@@ -321,9 +323,12 @@ impl Tally {
             Decision::Undecided => self.undecided += 1,
         }
         self.degraded += u64::from(ruling.degraded);
-        if let Some(profile) = &ruling.profile {
+        if let Some(profile) = &ruling.profile
+            && ruling.decision != Decision::Undecided
+        {
             self.uncalibrated += u64::from(profile.uncalibrated);
             self.uncertified += u64::from(profile.uncertified);
+            self.certified += u64::from(profile.bound.is_some());
         }
         for vote in &ruling.votes {
             if !self.judges.iter().any(|judge| judge.name == vote.judge) {

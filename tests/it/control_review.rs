@@ -48,7 +48,8 @@ fn before_an_output_is_accepted_a_person_is_asked_and_sees_what_they_need() {
 fn a_rejection_with_a_reason_is_feedback_and_one_without_is_the_end() {
     let bench = asking("ask = [\"before_accept\"]");
     let (_, run) = waits(&bench);
-    bench.write("agent.sh", format!("cat > prompt.txt; {}", &COUNTING["cat > /dev/null; ".len()..]));
+    bench
+        .write("agent.sh", format!("cat > prompt.txt; {}", &COUNTING["cat > /dev/null; ".len()..]));
     bench.run(&["review", "latest", "--answer", "reject=too plain"]).exits(0);
     bench.run(&["loop", "--resume", &run, "-q"]).exits(2).says(&["has changed"]);
     scripted(&bench, COUNTING, "[human]\nask = [\"before_accept\"]\n");

@@ -291,6 +291,78 @@ fn score_and_gate_say_what_their_ruling_is_worth() {
     assert!(gate(&[]).stdout.contains("degraded: a vote is missing"));
 }
 
+#[test]
+fn without_a_certificate_nothing_is_announced_as_certified_whoever_answered() {
+    let bench = bench();
+    bench.run(&["-q", "run", "first.csv"]).exits(0);
+    // Ten bad cases allow no threshold at alpha 0.001.
+    calibrate(&bench, &["-o", "p.json", "--alpha", "0.001"]).exits(0);
+    assert_eq!(read(&bench, "p.json")["certificate"]["status"], "not_certifiable");
+    // Nobody has a vote on the one, all have on the other.
+    bench.write("rest.csv", "id,output\nnobody,x\nc201,x\n");
+    let rows = rulings(&bench, &["--profile", "p.json"]);
+    assert_eq!((&rows[0]["decision"], rows.len()), (&"undecided".into(), 2));
+    assert!(rows.iter().all(|row| row["uncertified"] == true), "{rows:?}");
+    assert!(rows[0]["profile_reasons"].as_str().unwrap().contains("has no certificate"));
+    let words = bench.run(&["-q", "run", "rest.csv", "--profile", "p.json"]).exits(0);
+    let said = "0 rulings certified; 1 uncertified; 1 undecided";
+    assert!(words.stdout.contains(said), "{}", words.stdout);
+    bench.write("case.json", r#"{"id": "nobody", "output": "x"}"#);
+    for verb in ["score", "gate"] {
+        let ran = bench.run(&["-q", verb, "--case", "case.json", "--profile", "p.json"]);
+        assert!(ran.stdout.contains(": uncertified: profile `p` has no certificate"));
+        assert!(!ran.stdout.contains(": certified"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn an_undecided_ruling_is_neither_certified_nor_uncertified() {
+    let bench = calibrated();
+    bench.write("rest.csv", "id,output\nnobody,x\nc201,x\n");
+    let words = bench.run(&["-q", "run", "rest.csv", "--profile", "p.json"]).exits(0);
+    assert!(words.stdout.contains("1 ruling certified, "), "{}", words.stdout);
+    assert!(words.stdout.contains("; 1 undecided"), "{}", words.stdout);
+    let json = bench.run(&["-q", "run", "rest.csv", "--profile", "p.json", "--json"]).json();
+    let own = &json["profile"];
+    assert_eq!((&own["certified"], &own["uncertified"]), (&1.into(), &0.into()));
+    bench.write("case.json", r#"{"id": "nobody", "output": "x"}"#);
+    let gate = bench.run(&["-q", "gate", "--case", "case.json", "--profile", "p.json"]);
+    assert!(gate.stdout.contains("nothing was decided, so nothing is certified"));
+}
+
+#[test]
+fn every_report_names_the_profile_its_threshold_and_the_marks() {
+    let bench = calibrated();
+    let threshold = read(&bench, "p.json")["certificate"]["threshold"].as_f64().unwrap();
+    bench.write("full.csv", "id,output\nc201,x\nc202,x\n");
+    for format in ["html", "md", "xml"] {
+        let name = format!("report.{format}");
+        let write = |data: &str, more: &[&str]| {
+            let mut arguments = vec!["-q", "run", data, "--profile", "p.json"];
+            arguments.extend(more);
+            bench.run(&arguments).exits(0);
+            bench.run(&["-q", "export", "latest", "-o", &name]).exits(0);
+            bench.read(&name)
+        };
+        let text = write("full.csv", &[]);
+        let says = |part: &str| assert!(text.contains(part), "no `{part}` in {text}");
+        says(&format!("threshold {threshold:.2}, votes mapped by a profile"));
+        says("profile p (");
+        says("2 certified, false_positive_rate at most 0.05 with confidence 0.9");
+        assert!(!text.contains("threshold 0.50"), "the raw threshold decided nothing: {text}");
+        let lenient = write("full.csv", &["--threshold", "0.1"]);
+        assert!(lenient.contains("threshold 0.10"), "{lenient}");
+        assert!(lenient.contains("0 certified; 2 uncertified"), "{lenient}");
+        assert!(lenient.contains("not above the certified one"), "{lenient}");
+        let all = write("rest.csv", &[]);
+        assert!(all.contains("5 degraded"), "{format}");
+        bench.run(&["-q", "run", "full.csv"]).exits(0);
+        bench.run(&["-q", "export", "latest", "-o", &name]).exits(0);
+        let raw = bench.read(&name);
+        assert!(raw.contains("threshold 0.50") && !raw.contains("profile p"), "{raw}");
+    }
+}
+
 /// Loops of `k` generations by three judges; every third never becomes good. With `stop`, a
 /// loop ends as soon as its median passes 0.5, as in a log recorded while accepting.
 fn loops(n: usize, k: usize, stop: bool) -> String {

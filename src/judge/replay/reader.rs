@@ -230,18 +230,50 @@ impl Reader {
             }
         }
         let scored = || self.entries.iter().filter(|entry| entry.status == Status::Ok);
-        let off = |entry: &Entry| spec.scale.score(entry.value).is_err();
-        if scored().next().is_some() && scored().all(off) {
+        let off = |entry: &&Entry| spec.scale.score(entry.value).is_err();
+        let (n, outside) = (scored().count(), scored().filter(off).count());
+        // What both scales share, 1 of 1 to 5 above all, does not speak for the declared one.
+        let inside = scored().filter(|entry| !off(entry));
+        let mut shared = inside.map(|entry| entry.value);
+        let first = shared.next();
+        let one_value = shared.all(|value| Some(value) == first);
+        if outside > 0 && (outside * MOST_OFF_SCALE >= n || one_value) {
             let low = scored().map(|entry| entry.value).fold(f64::INFINITY, f64::min);
             let high = scored().map(|entry| entry.value).fold(f64::NEG_INFINITY, f64::max);
-            let hint = if spec.scale == ReplayScale::default() { " (the default)" } else { "" };
+            let default = if spec.scale == ReplayScale::default() { " (the default)" } else { "" };
+            let count = if outside == n {
+                "no recorded score lies".to_owned()
+            } else {
+                format!("{outside} of {n} recorded scores do not lie")
+            };
             let reason = format!(
-                "no recorded score lies on the scale `{}`{hint}: found {low} to {high}",
-                spec.scale
+                "{count} on the scale `{}`{default}: scores run from {low} to {high}{}",
+                spec.scale,
+                if spec.scale == ReplayScale::Preference {
+                    String::new()
+                } else {
+                    likely(low, high)
+                }
             );
             return Err(("scale", reason));
         }
         Ok(())
+    }
+}
+
+/// One score in so many off the scale, and the scale is the wrong one; fewer are slips, each
+/// `out_of_range` by itself.
+const MOST_OFF_SCALE: usize = 20;
+
+/// The scale that scores from `low` to `high` are likely on, as a question; empty where none
+/// is.
+fn likely(low: f64, high: f64) -> String {
+    let scale = [(0.0, 1.0), (1.0, 5.0), (1.0, 7.0), (0.0, 10.0), (1.0, 10.0), (0.0, 100.0)]
+        .into_iter()
+        .find(|(least, most)| (*least..=*most).contains(&low) && high <= *most);
+    match scale {
+        Some((least, most)) => format!(": `scale = \"{least}-{most}\"`?"),
+        None => String::new(),
     }
 }
 
