@@ -140,6 +140,7 @@ impl Options {
             seed: self.seed,
             level: self.level,
             resamples: self.resamples,
+            loops: self.loops.is_some(),
         }
     }
 }

@@ -45,6 +45,24 @@ impl Mode {
     }
 }
 
+/// `n` of what a certificate counts, by its `sampling`: bad cases, or the groups with one where
+/// one case a group was drawn; of loops, bad loops.
+#[must_use]
+pub fn bad_units(n: u64, sampling: &str, loops: bool) -> String {
+    let grouped = sampling == "one_bad_case_a_group";
+    let noun = match (grouped, loops, n == 1) {
+        (true, true, true) => "group with a bad loop",
+        (true, true, false) => "groups with a bad loop",
+        (true, false, true) => "group with a bad case",
+        (true, false, false) => "groups with a bad case",
+        (false, true, true) => "bad loop",
+        (false, true, false) => "bad loops",
+        (false, false, true) => "bad case",
+        (false, false, false) => "bad cases",
+    };
+    format!("{n} {noun}")
+}
+
 /// Whether there is a certified threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -133,6 +151,8 @@ pub struct CertificateOptions {
     pub level: f64,
     /// Bootstrap replicates of displayed rates where groups have several cases.
     pub resamples: usize,
+    /// Whether a case is a whole loop.
+    pub loops: bool,
 }
 
 impl Certificate {
@@ -208,15 +228,23 @@ impl Certificate {
         candidates.retain(|key| key.0 < f64::INFINITY);
         certificate.censored = worst.iter().filter(|key| key.0 == f64::INFINITY).count() as u64;
         let found = match options.mode {
-            Mode::FalsePositiveRate => certificate.order_statistic(&worst, &candidates)?,
-            Mode::Expected => certificate.expected(&worst, &candidates)?,
+            Mode::FalsePositiveRate => {
+                certificate.order_statistic(&worst, &candidates, options.loops)?
+            }
+            Mode::Expected => certificate.expected(&worst, &candidates, options.loops)?,
             Mode::FalseAcceptanceShare => certificate.fixed_sequence(cases, options)?,
         };
         Ok((certificate, found))
     }
 
-    fn order_statistic(&mut self, bad: &[Key], candidates: &[Key]) -> Defined<Option<Key>> {
+    fn order_statistic(
+        &mut self,
+        bad: &[Key],
+        candidates: &[Key],
+        loops: bool,
+    ) -> Defined<Option<Key>> {
         let n = bad.len() as u64;
+        let units = bad_units(n, &self.sampling, loops);
         match certify_threshold(bad, candidates, self.alpha, self.delta)? {
             Threshold::Certified { threshold, false_accepts, allowed, .. } => {
                 self.false_accepts = Some(false_accepts);
@@ -226,7 +254,10 @@ impl Certificate {
             }
             Threshold::TooFewNegatives { missing, .. } => {
                 self.fail(
-                    format!("{n} bad cases are too few for any threshold: collect {missing} more"),
+                    format!(
+                        "{units} {} too few for any threshold: collect {missing} more",
+                        if n == 1 { "is" } else { "are" }
+                    ),
                     Some(missing),
                 );
                 Ok(None)
@@ -252,7 +283,7 @@ impl Certificate {
                 };
                 self.fail(
                     format!(
-                        "{tied} of {n} bad cases tie at the highest key and at most {allowed} may be accepted: {more}"
+                        "{tied} of {units} tie at the highest key and at most {allowed} may be accepted: {more}"
                     ),
                     needed,
                 );
@@ -262,8 +293,9 @@ impl Certificate {
     }
 
     /// Conformal risk control for 0/1 losses: `(#{bad >= t} + 1) / (n + 1) <= alpha`.
-    fn expected(&mut self, bad: &[Key], candidates: &[Key]) -> Defined<Option<Key>> {
+    fn expected(&mut self, bad: &[Key], candidates: &[Key], loops: bool) -> Defined<Option<Key>> {
         let n = bad.len() as u64;
+        let units = bad_units(n, &self.sampling, loops);
         // Also refuses an alpha outside (0,1).
         needed_negatives(0, self.alpha, 0.5)?;
         let budget = self.alpha * (n as f64 + 1.0);
@@ -271,7 +303,10 @@ impl Certificate {
             let needed = (1.0 / self.alpha - 1e-9).ceil() as u64 - 1;
             let missing = needed.saturating_sub(n);
             self.fail(
-                format!("{n} bad cases are too few for an expected rate: collect {missing} more"),
+                format!(
+                    "{units} {} too few for an expected rate: collect {missing} more",
+                    if n == 1 { "is" } else { "are" }
+                ),
                 Some(missing),
             );
             return Ok(None);
@@ -328,7 +363,8 @@ impl Certificate {
         let Some((key, bad, accepted)) = found else {
             let missing = least.saturating_sub(keyed.len() as u64);
             let reason = if missing > 0 {
-                format!("{} cases are too few: collect {missing} more", keyed.len())
+                let what = if keyed.len() < cases.len() { "groups" } else { "cases" };
+                format!("{} {what} are too few: collect {missing} more", keyed.len())
             } else {
                 format!("of the {least} cases with the highest keys too many are bad")
             };

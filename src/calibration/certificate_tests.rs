@@ -10,6 +10,7 @@ const OPTIONS: CertificateOptions = CertificateOptions {
     seed: 3,
     level: 0.95,
     resamples: 100,
+    loops: false,
 };
 
 fn cases(
@@ -196,4 +197,14 @@ fn the_violation_stays_within_delta_for_grouped_cases() {
     let share = |n: u64| n as f64 / DRAWS as f64;
     assert!(share(grouped) <= limit, "{}", share(grouped));
     assert!(share(pooled) > limit, "{}", share(pooled));
+}
+
+#[test]
+fn groups_are_called_groups_and_loops_loops_with_the_right_plural() {
+    let said = |n, sampling, loops| bad_units(n, sampling, loops);
+    assert_eq!(said(1, "every_bad_case", false), "1 bad case");
+    assert_eq!(said(0, "every_bad_case", false), "0 bad cases");
+    assert_eq!(said(13, "one_bad_case_a_group", false), "13 groups with a bad case");
+    assert_eq!(said(1, "one_bad_case_a_group", true), "1 group with a bad loop");
+    assert_eq!(said(2, "every_bad_case", true), "2 bad loops");
 }

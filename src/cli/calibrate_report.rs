@@ -2,11 +2,14 @@
 
 use super::calibrate_loops;
 use super::printer::{Printer, plural, table};
-use crate::calibration::certificate::{Certificate, CertificateStatus, Mode};
+use crate::calibration::certificate::{Certificate, CertificateStatus, Mode, bad_units};
 use crate::calibration::figure::{Figure, Measured};
 use crate::calibration::judge_metrics::JudgeMetrics;
 use crate::calibration::report::Calibration;
 use crate::calibration::subsets::Subsets;
+
+/// What the table's rows and last columns are.
+const LEGEND: &str = "FPR: accepted of the bad, TPR: accepted of the good, each with its interval. map: how votes are brought to the labels; accepts: the vote from which an answer counts as accepted. plain_median: the median of the votes as given; panel: that of the mapped votes; in brackets what needs no judge, such as (accept_all).";
 
 /// Suspect labels and subsets that are named.
 const SHOWN: usize = 5;
@@ -22,6 +25,7 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
         &calibration.certificate.certificate,
         calibration.certificate.binding.generations,
         calibration.loops.is_some(),
+        calibration.loops.is_none() && !calibration.split.clustered,
     ));
     let certified = calibration.certificate.certificate.certified_key().is_some();
     if let Some(subsets) = subsets(&calibration.subsets).filter(|_| certified) {
@@ -124,7 +128,7 @@ fn judges(calibration: &Calibration) -> String {
         row.extend([String::new(), String::new()]);
         rows.push(row);
     }
-    table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8])
+    format!("{}\n{LEGEND}", table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8]))
 }
 
 fn row(metrics: &JudgeMetrics, map: &str) -> Vec<String> {
@@ -156,12 +160,21 @@ fn row(metrics: &JudgeMetrics, map: &str) -> Vec<String> {
 
 fn dependence(calibration: &Calibration) -> String {
     let own = &calibration.panel.dependence;
-    let mut text = format!(
-        "{} act like {} independent ones (mean error correlation {}).",
-        plural(calibration.judges.len() as u64, "judge", "judges"),
-        plain(&own.effective_judges),
-        plain(&own.mean_error_correlation),
-    );
+    let m = calibration.judges.len();
+    let judges = plural(m as u64, "judge", "judges");
+    let correlation = plain(&own.mean_error_correlation);
+    let mut text = match own.effective_judges.value() {
+        _ if m < 2 => format!("{judges}: no other to err together with."),
+        None => format!("How far {judges} err together can't be said from these cases."),
+        Some(like) if *like >= m as f64 => format!(
+            "{judges} act like at least as many independent ones (mean error correlation {correlation}, n = {}).",
+            own.complete_cases
+        ),
+        Some(like) => format!(
+            "{judges} act like {like:.3} independent ones (mean error correlation {correlation}, n = {}).",
+            own.complete_cases
+        ),
+    };
     if let Some(all) = own.all_wrong.value() {
         text.push_str(&format!(
             " All are wrong on {} of the cases (at most {}).",
@@ -178,17 +191,17 @@ fn dependence(calibration: &Calibration) -> String {
     }
     if let Some(best) = &own.best_single {
         text.push_str(&format!(
-            "\nBest single judge: `{}`, accuracy {}.",
+            "\nBest single judge: `{}`, accuracy {} (figures' part).",
             best.name,
-            percent(best.accuracy.estimate)
+            share(&best.accuracy)
         ));
     }
     if let Some(cheapest) = &own.cheapest_subset {
         text.push_str(&format!(
-            " Smallest panel within the interval of the best of {}: {}, accuracy {}.",
+            " Smallest panel within the interval of the best of {}: {}, accuracy {} (chosen on the fit part).",
             plural(own.subsets_compared, "subset", "subsets"),
             cheapest.judges.join(" + "),
-            percent(cheapest.accuracy.estimate)
+            share(&cheapest.accuracy)
         ));
     }
     text
@@ -210,7 +223,7 @@ fn subsets(subsets: &Subsets) -> Option<String> {
     ))
 }
 
-fn promise(certificate: &Certificate, generations: u32, loops: bool) -> String {
+fn promise(certificate: &Certificate, generations: u32, loops: bool, independent: bool) -> String {
     let bad_loops = format!("of loops that stay bad for {generations} generations it accepts");
     let what = match certificate.mode {
         Mode::FalsePositiveRate | Mode::Expected if loops => bad_loops.as_str(),
@@ -227,11 +240,10 @@ fn promise(certificate: &Certificate, generations: u32, loops: bool) -> String {
         format!("with {} confidence", percent(1.0 - certificate.delta))
     };
     let mut text = format!(
-        "Certified: {what} at most {}, {strength} ({} of {} bad {} accepted, {} allowed).",
+        "Certified: {what} at most {}, {strength} ({} of {} accepted, {} allowed).",
         percent(certificate.alpha),
         certificate.false_accepts.unwrap_or_default(),
-        certificate.n_bad,
-        if loops { "loops" } else { "cases" },
+        bad_units(certificate.n_bad, &certificate.sampling, loops),
         certificate.k.unwrap_or_default(),
     );
     if certificate.mode == Mode::FalseAcceptanceShare {
@@ -241,6 +253,9 @@ fn promise(certificate: &Certificate, generations: u32, loops: bool) -> String {
             certificate.false_accepts.unwrap_or_default(),
             certificate.k.unwrap_or_default(),
         );
+    }
+    if independent {
+        text.push_str(" Each case counted as independent.");
     }
     if let Some(rate) = certificate.true_positive_rate.value() {
         text.push_str(&format!(
@@ -265,6 +280,17 @@ fn number(value: f64) -> String {
 
 fn percent(value: f64) -> String {
     format!("{}%", number((value * 1000.0).round() / 10.0))
+}
+
+/// A share with its interval and n.
+fn share(figure: &Figure) -> String {
+    format!(
+        "{} [{} to {}, n = {}]",
+        percent(figure.estimate),
+        percent(figure.lower),
+        percent(figure.upper),
+        figure.n
+    )
 }
 
 fn plain(value: &Measured) -> String {

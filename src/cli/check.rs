@@ -76,11 +76,11 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
         let certificate = &profile.certificate;
         let worth = match certificate.certified_key() {
             Some(_) => format!(
-                "certified: {} at most {} with confidence {} (n = {} bad cases), for at most {}",
+                "certified: {} at most {} with confidence {} (from {}), for at most {}",
                 bound.mode,
                 bound.alpha,
                 1.0 - bound.delta,
-                certificate.n_bad,
+                super::run_report::bad(own),
                 plural(u64::from(profile.binding.generations), "generation", "generations")
             ),
             None => "no certificate".to_owned(),

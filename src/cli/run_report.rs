@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::printer::{Printer, plain, plural, table};
 use super::summary::{cure, decision, number, vote};
 use crate::calibration::InForce;
+use crate::calibration::certificate::bad_units;
 use crate::dataset::Scan;
 use crate::judge::Plan;
 use crate::panel::{Panel, PanelSpec};
@@ -203,11 +204,11 @@ impl Outcome<'_> {
         if certified > 0 {
             let bound = own.bound();
             text.push_str(&format!(
-                ", {} at most {} with confidence {} (from {} bad cases)",
+                ", {} at most {} with confidence {} (from {})",
                 bound.mode,
                 bound.alpha,
                 1.0 - bound.delta,
-                own.profile().certificate.n_bad
+                bad(own)
             ));
         }
         for (n, what) in [
@@ -270,6 +271,12 @@ impl Outcome<'_> {
 fn marks(ruling: &Ruling) -> String {
     let marks = crate::report::words::marks(ruling);
     if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) }
+}
+
+/// What the certificate was made from.
+pub(super) fn bad(own: &InForce) -> String {
+    let certificate = &own.profile().certificate;
+    bad_units(certificate.n_bad, &certificate.sampling, own.profile().binding.generations > 1)
 }
 
 /// The profile of a run, as it is printed.

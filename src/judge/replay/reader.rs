@@ -237,7 +237,10 @@ impl Reader {
         let mut shared = inside.map(|entry| entry.value);
         let first = shared.next();
         let one_value = shared.all(|value| Some(value) == first);
-        if outside > 0 && (outside * MOST_OFF_SCALE >= n || one_value) {
+        // A scale that was declared is believed as long as some score lies on it.
+        let undeclared = spec.scale == ReplayScale::default();
+        let many = undeclared && (outside * MOST_OFF_SCALE >= n || one_value);
+        if outside > 0 && (outside == n || many) {
             let low = scored().map(|entry| entry.value).fold(f64::INFINITY, f64::min);
             let high = scored().map(|entry| entry.value).fold(f64::NEG_INFINITY, f64::max);
             let default = if spec.scale == ReplayScale::default() { " (the default)" } else { "" };

@@ -115,9 +115,9 @@ fn a_judge_or_criterion_that_is_not_there_is_refused_with_those_that_are() {
 #[test]
 fn a_scale_on_which_no_score_lies_is_refused() {
     let message = refused("id,score\na,4\nb,5\n", json!({}));
-    assert!(message.contains("`scale`") && message.contains("found 4 to 5"), "{message}");
-    // One score on it is enough: the others are measurements off the scale.
-    let judge = csv("id,score\na,4\nb,1\n", json!({}));
+    assert!(message.contains("`scale`") && message.contains("from 4 to 5"), "{message}");
+    // One score on a declared one is enough: the others are measurements off the scale.
+    let judge = csv("id,score\na,9\nb,1\n", json!({"scale": "1-5"}));
     assert_eq!(ask(&judge, "a").status, Status::OutOfRange);
 }
 
@@ -312,4 +312,24 @@ proptest::proptest! {
         let _ = try_replay("r.csv", text.as_bytes(), json!({}));
         let _ = try_replay("r.jsonl", text.as_bytes(), json!({}));
     }
+}
+
+#[test]
+fn scores_of_another_scale_are_refused_though_some_lie_on_the_declared_one() {
+    let rows = |scores: &[&str]| {
+        let mut text = String::from("item_id,judge,score\n");
+        for (i, score) in scores.iter().enumerate() {
+            text.push_str(&format!("c{i},gpt,{score}\n"));
+        }
+        text
+    };
+    let said = refused(&rows(&["1", "2", "5", "4", "1"]), json!({"judge": "gpt"}));
+    assert!(said.contains("3 of 5 recorded scores do not lie"), "{said}");
+    assert!(said.contains("scores run from 1 to 5: `scale = \"1-5\"`?"), "{said}");
+    // One slip among many is no other scale.
+    let mut many = vec!["0.5"; 30];
+    many.extend(["0.25", "7"]);
+    let judge = csv(&rows(&many), json!({"judge": "gpt"}));
+    assert_eq!(ask(&judge, "c31").status, Status::OutOfRange);
+    csv(&rows(&["1", "5"]), json!({"judge": "gpt", "scale": "1-5"}));
 }
