@@ -34,8 +34,7 @@ pub(super) struct ReviewArgs {
 }
 
 /// What can be answered.
-const ANSWERS: &str =
-    "accept, reject, reject=WHY, continue[=NOTE], edit=TEXT, edit=@FILE, or stop";
+const ANSWERS: &str = "accept, reject, reject=WHY, continue[=NOTE], edit=TEXT, edit=@FILE, or stop";
 
 /// Reads an answer. `reject` alone and `stop` end the run; with a reason it goes on.
 pub(super) fn answer(text: &str) -> Result<Answer, String> {

@@ -4,7 +4,9 @@
 //! that a driver that reports twice does no harm; nothing follows a finished run.
 
 use super::condition::{Fired, evaluate};
-use super::event::{About, AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, What};
+use super::event::{
+    About, AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, What,
+};
 use super::history::{Output, RecordStatus, Repeat};
 use super::judgement::Judgement;
 use super::outcome::{Class, Confirmation, Outcome, Reason};

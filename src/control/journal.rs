@@ -40,7 +40,13 @@ impl Drop for Paused<'_> {
 
 impl Journal {
     pub(super) fn new(log: Log, before_ms: u64, ledger: Arc<Ledger>) -> Self {
-        Self { log: Mutex::new(log), before_ms, started: Instant::now(), paused_ms: AtomicU64::new(0), ledger }
+        Self {
+            log: Mutex::new(log),
+            before_ms,
+            started: Instant::now(),
+            paused_ms: AtomicU64::new(0),
+            ledger,
+        }
     }
 
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {

@@ -114,7 +114,8 @@ fn question(run: &str, folder: &Path, lines: &[Line]) -> Result<Option<Pending>,
         let place = (generation as usize).checked_sub(1);
         place.and_then(|place| outputs.get(place)).map(|hash| log::text_in(folder, run, hash))
     };
-    let others = rulings.iter().filter(|(own, ruling)| *own != generation && ruling.score.is_some());
+    let others =
+        rulings.iter().filter(|(own, ruling)| *own != generation && ruling.score.is_some());
     let best = others.fold(None, |best: Option<&(u32, &Ruling)>, own| match best {
         Some(best) if best.1.score >= own.1.score => Some(best),
         _ => Some(own),
@@ -156,9 +157,9 @@ pub fn answer(
         lines.last().map_or_else(Default::default, |line| (line.elapsed_ms, line.spent));
     let answer = match answer {
         Some(Answer::Edit(text)) => {
-            let patches = lines.iter().any(|line| {
-                matches!(&line.entry, Entry::Generated { snapshot: Some(_), .. })
-            });
+            let patches = lines
+                .iter()
+                .any(|line| matches!(&line.entry, Entry::Generated { snapshot: Some(_), .. }));
             if patches {
                 let reason = "it works on a folder: its output can't be edited as a text";
                 return Err(ReviewError::Edit { run, reason });

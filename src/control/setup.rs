@@ -234,14 +234,12 @@ fn judges_itself(
     panel: &Panel,
 ) -> Result<Option<String>, Problem> {
     let Some(model) = agent.model() else { return Ok(None) };
-    let Some(seat) =
-        panel.seats.iter().find(|seat| {
-            let own = seat.judge.model();
-            // Coding agents name their models without a provider.
-            let bare = own.and_then(|own| own.split_once('/')).map(|(_, name)| name);
-            !seat.report_only && (own == Some(model) || bare == Some(model))
-        })
-    else {
+    let Some(seat) = panel.seats.iter().find(|seat| {
+        let own = seat.judge.model();
+        // Coding agents name their models without a provider.
+        let bare = own.and_then(|own| own.split_once('/')).map(|(_, name)| name);
+        !seat.report_only && (own == Some(model) || bare == Some(model))
+    }) else {
         return Ok(None);
     };
     let allowed = matches!(spec, super::agent::AgentSpec::Llm(llm) if llm.allow_self_judging);

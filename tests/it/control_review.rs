@@ -48,15 +48,16 @@ fn before_an_output_is_accepted_a_person_is_asked_and_sees_what_they_need() {
 fn a_rejection_with_a_reason_is_feedback_and_one_without_is_the_end() {
     let bench = asking("ask = [\"before_accept\"]");
     let (_, run) = waits(&bench);
-    bench.write("agent.sh", format!("cat > prompt.txt; {}", &COUNTING["cat > /dev/null; ".len()..]));
+    bench
+        .write("agent.sh", format!("cat > prompt.txt; {}", &COUNTING["cat > /dev/null; ".len()..]));
     bench.run(&["review", "latest", "--answer", "reject=too plain"]).exits(0);
     bench.run(&["loop", "--resume", &run, "-q"]).exits(2).says(&["has changed"]);
     scripted(&bench, COUNTING, "[human]\nask = [\"before_accept\"]\n");
     let result = resumed(&bench, &run, 4);
     assert_eq!(result["generations"], 6);
-    let log = std::fs::read_to_string(result["log"].as_str().unwrap())
-        .unwrap_or_else(|_| bench.read(result["log"].as_str().unwrap()));
+    let log = bench.read(result["log"].as_str().unwrap());
     assert!(log.contains("reject_with") && log.contains("\"note\":\"too plain\""), "{log}");
+    assert!(bench.run(&["review"]).exits(0).stdout.contains(&run), "it is asked anew");
     bench.run(&["review", &run, "--answer", "stop"]).exits(0);
     assert_eq!(resumed(&bench, &run, 1)["reason"], "human_rejected");
 }

@@ -233,7 +233,8 @@ fn rounded(number: &str) -> Option<(u64, bool)> {
             None => (number.as_str(), 1.0),
         },
     };
-    let value: f64 = digits.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
+    let value: f64 =
+        digits.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
     if unit == 1.0 {
         return Some((value.ceil() as u64, false));
     }

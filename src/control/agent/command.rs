@@ -234,7 +234,11 @@ impl Program {
         };
         if let Some(failure) = told.as_ref().and_then(|told| told.failure.clone()) {
             let detail = format!("`{}` failed: {failure}", self.argv[0]);
-            return Err(self.spent(AgentError::failed(Status::ProviderError, detail), request, &told));
+            return Err(self.spent(
+                AgentError::failed(Status::ProviderError, detail),
+                request,
+                &told,
+            ));
         }
         let printed = self.read(&finished).map_err(|error| self.spent(error, request, &told))?;
         match (self.preset, told) {

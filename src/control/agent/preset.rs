@@ -83,14 +83,9 @@ impl Preset {
                 "--sandbox",
                 "workspace-write",
             ],
-            (Self::GeminiCli, false) => &[
-                "gemini",
-                "--output-format",
-                "json",
-                "--skip-trust",
-                "--approval-mode",
-                "plan",
-            ],
+            (Self::GeminiCli, false) => {
+                &["gemini", "--output-format", "json", "--skip-trust", "--approval-mode", "plan"]
+            }
             (Self::GeminiCli, true) => &[
                 "gemini",
                 "--output-format",

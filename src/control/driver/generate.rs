@@ -62,8 +62,9 @@ impl Driver<'_> {
                     return self.write(entry.0, What::Refused(budget));
                 }
                 let fault = error.fault();
-                let entry =
-                    generated(&directive, Some(error.detail)).fault(fault).took(usage, micro_dollars);
+                let entry = generated(&directive, Some(error.detail))
+                    .fault(fault)
+                    .took(usage, micro_dollars);
                 self.write(entry.0, What::AgentFailed(fault))
             }
         }

@@ -458,9 +458,9 @@ impl Driver<'_> {
     /// The best output other than the one in question.
     fn before(&self, generation: u32) -> Result<Option<String>, LoopError> {
         let others = self.state.records().iter().filter(|record| record.generation != generation);
-        let best = others.filter_map(|r| Some((r.score?, r.generation))).reduce(|best, own| {
-            if own.0 > best.0 { own } else { best }
-        });
+        let best = others
+            .filter_map(|r| Some((r.score?, r.generation)))
+            .reduce(|best, own| if own.0 > best.0 { own } else { best });
         match best {
             Some((_, generation)) => Ok(self.version(generation)?.map(|version| version.output)),
             None => Ok(None),

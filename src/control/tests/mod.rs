@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::policy::{BudgetSpec, ExitSpec, Policy, StrategySpec};
 use super::{
-    About, AgentFault, Command, CriterionMark, Directive, Event, Judgement, Outcome, Output, Round, Spent,
-    State, What, decide,
+    About, AgentFault, Command, CriterionMark, Directive, Event, Judgement, Outcome, Output, Round,
+    Spent, State, What, decide,
 };
 use crate::config::{Problem, from_value};
 use crate::ruling::Decision;

@@ -117,19 +117,19 @@ fn b_06_on_pure_noise_the_classic_test_fires_often_and_ours_hardly_ever() {
 
 #[test]
 fn a_true_fall_beyond_the_noise_still_ends_the_run() {
-    let spec: ExitSpec = from_value(
-        json!({ "any": ["quality_regression"], "noise_sd": 0.06, "confirm": 0 }),
-    )
-    .unwrap();
+    let spec: ExitSpec =
+        from_value(json!({ "any": ["quality_regression"], "noise_sd": 0.06, "confirm": 0 }))
+            .unwrap();
     let budget = BudgetSpec::default();
     let policy = Policy::new(&spec, &budget, &StrategySpec::default(), 0.9, false).unwrap();
     let mut noise = Noise::new(0.0, 0.0);
     let mut turns = || {
-        (0..6).map(|i| {
-            noise.quality = if i == 0 { 0.8 } else { 0.4 };
-            Turn::Score(noise.median(1))
-        })
-        .collect::<Vec<_>>()
+        (0..6)
+            .map(|i| {
+                noise.quality = if i == 0 { 0.8 } else { 0.4 };
+                Turn::Score(noise.median(1))
+            })
+            .collect::<Vec<_>>()
     };
     let ended = (0..LOOPS).filter(|_| play(policy.clone(), &turns()).ended).count();
     assert!(ended as f64 / LOOPS as f64 > 0.95, "{ended} of {LOOPS}");
