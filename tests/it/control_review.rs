@@ -55,9 +55,9 @@ fn a_rejection_with_a_reason_is_feedback_and_one_without_is_the_end() {
     scripted(&bench, COUNTING, "[human]\nask = [\"before_accept\"]\n");
     let result = resumed(&bench, &run, 4);
     assert_eq!(result["generations"], 6);
-    let log = std::fs::read_to_string(result["log"].as_str().unwrap())
-        .unwrap_or_else(|_| bench.read(result["log"].as_str().unwrap()));
+    let log = bench.read(result["log"].as_str().unwrap());
     assert!(log.contains("reject_with") && log.contains("\"note\":\"too plain\""), "{log}");
+    assert!(bench.run(&["review"]).exits(0).stdout.contains(&run), "it is asked anew");
     bench.run(&["review", &run, "--answer", "stop"]).exits(0);
     assert_eq!(resumed(&bench, &run, 1)["reason"], "human_rejected");
 }

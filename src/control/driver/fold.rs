@@ -72,16 +72,18 @@ impl Driver<'_> {
                     command = self.step(event(What::Judged(Box::new(judgement))));
                 }
                 Entry::Answered { answer: Answer::Edit(hash), .. } => {
+                    self.asked = None;
                     let text = self.journal.log().text(&hash)?;
                     command = self.step(event(What::Edited(Output::of(&text))));
                 }
                 Entry::Answered { answer, .. } => {
+                    self.asked = None;
                     command = self.step(event(What::Answered(answer)));
                 }
                 Entry::Decided { decision, .. } if decision == RESUMED => self.resumed += 1,
                 // What was stopped goes on; every other end is the controller's own.
                 Entry::Finished { outcome } => self.told_end = outcome.reason != Reason::Cancelled,
-                Entry::Asked { time, .. } => self.asked = self.asked.take().or(time),
+                Entry::Asked { time, .. } => self.asked = time,
                 Entry::Decided { .. } | Entry::Labelled { .. } => {}
             }
         }
