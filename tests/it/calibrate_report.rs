@@ -173,7 +173,10 @@ fn printed_calibrations_fit_the_published_schema() {
         assert!(known.contains_key(key), "`{key}` is not in the schema");
     }
     #[cfg(feature = "schema")]
-    for error in jsonschema::validator_for(&schema).unwrap().iter_errors(&json) {
-        panic!("{}: {error}", error.instance_path());
-    }
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&json)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
 }

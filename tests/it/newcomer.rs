@@ -144,7 +144,6 @@ fn one_case_is_shown_with_its_texts_votes_and_reasons() {
         "polite: 0.00",
         "refused: abstained",
         "not counted",
-        "feedback",
         "\"team\": \"b\"",
     ] {
         assert!(ran.stdout.contains(part), "no `{part}` in {}", ran.stdout);

@@ -63,7 +63,8 @@ fn a_judges_scores_are_found_by_case_and_mapped_from_their_scale() {
     assert_eq!(ask(&judge, "c").status, Status::OutOfRange, "3.5 is between levels");
     let missing = ask(&judge, "d");
     assert_eq!(missing.status, Status::Abstained);
-    assert_eq!(missing.detail.as_deref(), Some("no recorded verdict on the case `d`"));
+    let said = "no recorded verdict on the case `d`; the recording has ids such as `a`";
+    assert_eq!(missing.detail.as_deref(), Some(said));
     let local = csv(LONG, json!({"judge": "local", "scale": "1-5"}));
     assert_eq!(score(&ask(&local, "a")), 0.0, "its only criterion need not be named");
 }
