@@ -408,7 +408,8 @@ fn the_noise_band_hides_differences_that_are_none() {
     let spec: ExitSpec = from_value(noisy).unwrap();
     let policy =
         Policy::new(&spec, &BudgetSpec::default(), &StrategySpec::default(), 0.9, false).unwrap();
-    let played = play(policy, &scores(&[0.8, 0.68, 0.8, 0.62]));
+    // The band, 0.141, and the luck of the best of four, 0.103.
+    let played = play(policy, &scores(&[0.8, 0.68, 0.8, 0.54]));
     assert_eq!(played.directives.len(), 5);
     let reverted: Vec<bool> = played.directives.iter().map(|d| !d.nudges.is_empty()).collect();
     assert_eq!(reverted, [false, false, false, false, true]);
