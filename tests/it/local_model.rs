@@ -326,7 +326,7 @@ fn a_wrong_key_is_refused_once_and_the_variable_is_named() {
     let shown = Model::run_with_key(&bench, wrong, &["run", "cases.jsonl"]).exits(3);
     let all = format!("{}{}", shown.stdout, shown.stderr);
     assert!(all.contains(KEY_VARIABLE), "a person is not told which key: {all}");
-    assert_eq!(bench.rows("v.jsonl")[0]["cost_usd"].to_string(), "0.0");
+    assert_eq!(bench.rows("v.jsonl")[0]["cost_usd"].to_string(), "null");
     assert!(!all.contains(wrong) && !bench.read("v.jsonl").contains(wrong));
     let store = std::fs::read(bench.path(".venire/store.db")).unwrap();
     assert!(!store.windows(wrong.len()).any(|w| w == wrong.as_bytes()), "the key is in the store");
