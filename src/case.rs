@@ -73,6 +73,22 @@ impl Case {
         hasher.finalize().to_hex()[..16].to_owned()
     }
 
+    /// Its texts by the names of their fields, in the order in which people read them;
+    /// metadata left out.
+    #[must_use]
+    pub fn fields(&self) -> [(&'static str, &Option<String>); 8] {
+        [
+            ("input", &self.input),
+            ("output", &self.output),
+            ("expected", &self.expected),
+            ("context", &self.context),
+            ("baseline", &self.baseline),
+            ("group", &self.group),
+            ("split", &self.split),
+            ("source", &self.source),
+        ]
+    }
+
     /// Bytes of text in the case: what decides whether judging it is worth a thread.
     #[must_use]
     pub fn text_bytes(&self) -> usize {

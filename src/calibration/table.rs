@@ -207,6 +207,24 @@ pub struct Counts {
     pub tied_labels: u64,
 }
 
+impl Counts {
+    /// What was left out, in words; `None` where everything was used.
+    #[must_use]
+    pub fn left_out(&self) -> Option<String> {
+        let left: Vec<String> = [
+            (self.judgements_without_label, "judgements without a label"),
+            (self.judgements_without_score, "judgements without a score"),
+            (self.cases_without_judgement, "labelled cases without a judgement"),
+            (self.tied_labels, "cases whose raters are evenly split"),
+        ]
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
+        (!left.is_empty()).then(|| left.join(", "))
+    }
+}
+
 /// Cases x judges x labels.
 #[derive(Clone, Debug)]
 pub struct Table {

@@ -42,16 +42,8 @@ fn joined(board: &Leaderboard) -> String {
             board.split.seed,
         ));
     }
-    let left = [
-        (counts.judgements_without_label, "judgements without a label"),
-        (counts.judgements_without_score, "judgements without a score"),
-        (counts.cases_without_judgement, "labelled cases without a judgement"),
-        (counts.tied_labels, "cases whose raters are evenly split"),
-    ];
-    let left: Vec<String> =
-        left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if !left.is_empty() {
-        text.push_str(&format!("\nLeft out: {}", left.join(", ")));
+    if let Some(left) = counts.left_out() {
+        text.push_str(&format!("\nLeft out: {left}"));
     }
     text
 }

@@ -82,16 +82,8 @@ fn joined(calibration: &Calibration) -> String {
     } else {
         text.push_str("\nNo split: figures describe the fitted cases, and nothing is certified");
     }
-    let left = [
-        (counts.judgements_without_label, "judgements without a label"),
-        (counts.judgements_without_score, "judgements without a score"),
-        (counts.cases_without_judgement, "labelled cases without a judgement"),
-        (counts.tied_labels, "cases whose raters are evenly split"),
-    ];
-    let left: Vec<String> =
-        left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if !left.is_empty() {
-        text.push_str(&format!("\nNot used: {}", left.join(", ")));
+    if let Some(left) = counts.left_out() {
+        text.push_str(&format!("\nNot used: {left}"));
     }
     text
 }

@@ -120,17 +120,7 @@ fn whole(case: &Case, ruling: Option<&Ruling>, verdicts: &[Verdict], full: bool)
     }
     let metadata = (!case.metadata.is_empty())
         .then(|| serde_json::to_string_pretty(&case.metadata).unwrap_or_default());
-    for (name, part) in [
-        ("input", &case.input),
-        ("output", &case.output),
-        ("expected", &case.expected),
-        ("context", &case.context),
-        ("baseline", &case.baseline),
-        ("group", &case.group),
-        ("split", &case.split),
-        ("source", &case.source),
-        ("metadata", &metadata),
-    ] {
+    for (name, part) in case.fields().into_iter().chain([("metadata", &metadata)]) {
         if let Some(part) = part {
             text.push_str(&format!("\n{name}\n{}\n", indented(part, full)));
         }

@@ -230,22 +230,15 @@ fn why(ruling: &Ruling) -> String {
 fn texts(case: &Case) -> Vec<Value> {
     let metadata = (!case.metadata.is_empty())
         .then(|| serde_json::to_string_pretty(&case.metadata).unwrap_or_default());
-    [
-        ("input", &case.input),
-        ("output", &case.output),
-        ("expected", &case.expected),
-        ("context", &case.context),
-        ("baseline", &case.baseline),
-        ("group", &case.group),
-        ("source", &case.source),
-        ("metadata", &metadata),
-    ]
-    .into_iter()
-    .filter_map(|(name, text)| {
-        let (text, left) = beginning(text.as_deref()?, MOST_CHARACTERS);
-        Some(context! { name, text => plain_lines(text), left })
-    })
-    .collect()
+    case.fields()
+        .into_iter()
+        .filter(|(name, _)| *name != "split")
+        .chain([("metadata", &metadata)])
+        .filter_map(|(name, text)| {
+            let (text, left) = beginning(text.as_deref()?, MOST_CHARACTERS);
+            Some(context! { name, text => plain_lines(text), left })
+        })
+        .collect()
 }
 
 fn verdict(verdict: &Verdict, votes: &[Vote]) -> Value {

@@ -76,16 +76,7 @@ pub struct CaseFields<'a> {
 impl CaseFields<'_> {
     fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let case = self.case;
-        for (name, value) in [
-            ("input", &case.input),
-            ("output", &case.output),
-            ("expected", &case.expected),
-            ("context", &case.context),
-            ("baseline", &case.baseline),
-            ("group", &case.group),
-            ("split", &case.split),
-            ("source", &case.source),
-        ] {
+        for (name, value) in case.fields() {
             map.serialize_entry(name, value)?;
         }
         let label = |criterion: &str| self.labels.iter().find(|label| label.criterion == criterion);
