@@ -19,7 +19,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 pub use self::decide::{Rules, SeatRules};
@@ -34,7 +33,7 @@ use crate::case::Case;
 use crate::config::{ConfigError, Problem, read_file};
 use crate::judge::process::Period;
 use crate::judge::{BuildContext, BuildError};
-use crate::provider::{CallContext, Client};
+use crate::provider::{CallContext, Client, Places};
 use crate::ruling::Ruling;
 use crate::verdict::{Fingerprint, Verdict};
 
@@ -56,7 +55,7 @@ pub struct Panel {
     pub timeout: Option<Duration>,
     /// Measurements in flight at most, over all cases; closing it lets those in flight end
     /// and starts no other. `None` for no limit.
-    pub slots: Option<Arc<Semaphore>>,
+    pub places: Option<Places>,
 }
 
 /// Is told each new verdict as soon as it is there.
@@ -238,7 +237,7 @@ impl Panel {
             rules,
             sequential: spec.sequential,
             timeout: spec.timeout.map(Period::get),
-            slots: None,
+            places: None,
         };
         if spec.repeat > 1 {
             panel.repeat(spec.repeat);
@@ -449,7 +448,7 @@ impl Panel {
         for seat in &self.seats {
             for sample in seat.open_samples(&known.verdicts) {
                 let context = known.context(&context, &seat.name, sample);
-                open.push(seat.judge(case, context, sample, self.slots.as_deref()));
+                open.push(seat.judge(case, context, sample, self.places.as_ref()));
             }
         }
         let mut verdicts = known.verdicts.clone();

@@ -7,7 +7,6 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::decide::SeatRules;
@@ -15,7 +14,7 @@ use super::spec::SeatKeys;
 use crate::case::Case;
 use crate::judge::BoxedJudge;
 use crate::judge::process::Period;
-use crate::provider::{CallContext, Held};
+use crate::provider::{CallContext, Held, Places};
 use crate::verdict::{Status, Verdict};
 
 /// The time for one verdict where the configuration names none.
@@ -87,20 +86,20 @@ impl Seat {
         (0..self.samples).filter(|sample| !have(*sample)).collect()
     }
 
-    /// Judges one sample of a case, once there is a free slot: waiting for one counts
+    /// Judges one sample of a case, once there is a free place: waiting for one counts
     /// neither as time of the judge nor against its deadline.
     pub async fn judge(
         &self,
         case: &Case,
         context: CallContext,
         sample: u32,
-        slots: Option<&Semaphore>,
+        places: Option<&Places>,
     ) -> Verdict {
-        let _slot = match slots {
+        let place = match places {
             None => None,
-            Some(slots) => match slots.acquire().await {
-                Ok(slot) => Some(slot),
-                Err(_) => {
+            Some(places) => match places.take().await {
+                Some(place) => Some(place),
+                None => {
                     let stopped = Verdict::failed(Status::Cancelled, "stopped before it was asked");
                     return self.seal(stopped, sample, Duration::ZERO);
                 }
@@ -109,7 +108,7 @@ impl Seat {
         let started = Instant::now();
         let (panels, own) = (context.deadline, started + self.timeout);
         let deadline = panels.min(own);
-        let context = CallContext { sample, deadline, held: Held::default(), ..context };
+        let context = CallContext { sample, deadline, held: Held::default(), place, ..context };
         let work = AssertUnwindSafe(self.judge.judge(case, &context)).catch_unwind();
         let mut verdict = tokio::select! {
             biased;

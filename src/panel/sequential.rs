@@ -48,7 +48,7 @@ pub(super) async fn judge(
         }
         let samples = open.into_iter().map(|sample| {
             let context = known.context(context, &seat.name, sample);
-            seat.judge(case, context, sample, panel.slots.as_deref())
+            seat.judge(case, context, sample, panel.places.as_ref())
         });
         for verdict in futures::future::join_all(samples).await {
             listener.verdict(&verdict).await;

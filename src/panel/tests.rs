@@ -73,7 +73,7 @@ fn panel(judges: Vec<Told>) -> Panel {
         quorum: seats.len() as u32 / 2 + 1,
         profile: None,
     };
-    Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, slots: None }
+    Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, places: None }
 }
 
 fn ok(value: f64) -> Verdict {

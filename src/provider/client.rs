@@ -19,6 +19,7 @@ use super::flight::Flights;
 use super::key::ReplyKey;
 use super::ledger::Reservation;
 use super::pace::Frozen;
+use super::place::Place;
 use super::replies::Claim;
 use super::retry::{Waits, asked_for, asked_for_in_body};
 use super::transport::{Http, Incoming, Outgoing, Transport};
@@ -267,6 +268,11 @@ impl Call<'_> {
         let mut reservation = in_turn(context, context.ledger.reserve_in_turn(worst))
             .await
             .map_err(|ended| stopped(&ended, self.endpoint, "waiting for the budget"))??;
+        if let Some(place) = context.place.as_ref().filter(|place| place.is_lent()) {
+            in_turn(context, place.regain())
+                .await
+                .map_err(|ended| stopped(&ended, self.endpoint, "waiting for a free place"))?;
+        }
         let answer = self.ask(&mut reservation).await?;
         let usage = answer.decoded.usage.unwrap_or_else(|| self.upper_bound(&answer.decoded));
         let price = self.endpoint.price;
@@ -288,6 +294,8 @@ impl Call<'_> {
             downgraded: downgraded(self.request, answer.plan.form),
             cached: false,
         };
+        // The next measurement need not wait for the disk.
+        let _keeping = context.place.as_ref().map(Place::lend);
         // No deadline here: it is paid for, and keeping it takes milliseconds.
         match context.replies.record(key, &reply).await {
             Ok(()) => Ok(reply),

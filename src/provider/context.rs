@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::ledger::Ledger;
+use super::place::Place;
 use super::replies::{NoReplies, ReplyStore};
 
 /// What surrounds one measurement: which sample it is, until when, and what it may spend.
@@ -27,6 +28,8 @@ pub struct CallContext {
     pub replies: Arc<dyn ReplyStore>,
     /// Money and tokens of the whole run.
     pub ledger: Arc<Ledger>,
+    /// The place among the measurements in flight, where their number is limited.
+    pub place: Option<Place>,
 }
 
 impl CallContext {
@@ -41,6 +44,7 @@ impl CallContext {
             fresh: false,
             replies: Arc::new(NoReplies),
             ledger: Arc::new(Ledger::default()),
+            place: None,
         }
     }
 

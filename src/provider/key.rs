@@ -14,10 +14,12 @@ use serde_json::{Map, Value};
 use super::chat::{ChatRequest, ResponseFormat};
 use crate::canonical::canonical_json;
 
-/// Raised whenever the same request would be put to a model in other words.
-const KEY_VERSION: u32 = 1;
+/// Raised whenever the same request would be put to a model in other words, or its key be
+/// hashed in another way.
+const KEY_VERSION: u32 = 2;
 
-/// Names a reply: BLAKE3 over the canonical JSON of everything that can change it.
+/// Names a reply: BLAKE3 over the canonical JSON of everything that can change it, with the
+/// hash of the messages in their place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReplyKey(pub [u8; 32]);
 
@@ -73,20 +75,13 @@ impl KeyParts {
 
     /// The canonical JSON that is hashed: keys in byte order at every level.
     fn text(&self, request: &ChatRequest, sample: u32) -> Vec<u8> {
-        let messages: usize = request.messages.iter().map(|m| m.content.len() + 40).sum();
         let fixed = self.head.len() + self.middle.len() + self.tail.len();
-        let mut text = Vec::with_capacity(fixed + messages + messages / 8 + 256);
+        let mut text = Vec::with_capacity(fixed + 320);
         text.extend_from_slice(&self.head);
         push(&mut text, &request.max_tokens);
-        text.extend_from_slice(b",\"messages\":[");
-        for (i, message) in request.messages.iter().enumerate() {
-            text.extend_from_slice(if i == 0 { b"{\"content\":" } else { b",{\"content\":" });
-            push(&mut text, &message.content);
-            text.extend_from_slice(b",\"role\":");
-            push(&mut text, &message.role);
-            text.push(b'}');
-        }
-        text.push(b']');
+        text.extend_from_slice(b",\"messages\":\"");
+        text.extend_from_slice(messages(request).to_hex().as_bytes());
+        text.push(b'"');
         text.extend_from_slice(&self.middle);
         match &request.response_format {
             ResponseFormat::Text => text.extend_from_slice(b"\"text\""),
@@ -110,6 +105,18 @@ impl KeyParts {
         text.extend_from_slice(&self.tail);
         text
     }
+}
+
+/// The hash of the messages as they are: long texts need not be written as JSON for it. The
+/// lengths keep two lists apart whose texts are the same in a row.
+fn messages(request: &ChatRequest) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for message in &request.messages {
+        hasher.update(message.role.name().as_bytes());
+        hasher.update(&(message.content.len() as u64).to_le_bytes());
+        hasher.update(message.content.as_bytes());
+    }
+    hasher.finalize()
 }
 
 /// Appends a value as JSON.
@@ -153,7 +160,7 @@ mod tests {
         let text = String::from_utf8(parts().text(&request(), 3)).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(text, canonical_json(&value));
-        assert_eq!(value["messages"], serde_json::to_value(request().messages).unwrap());
+        assert_eq!(value["messages"], messages(&request()).to_string());
         assert_eq!(
             value["response_format"],
             serde_json::to_value(request().response_format).unwrap()
@@ -166,7 +173,7 @@ mod tests {
         assert_eq!(parts().key(&request(), 0), parts().key(&request(), 0));
         insta::assert_snapshot!(
             String::from_utf8(parts().text(&ChatRequest::default(), 0)).unwrap(),
-            @r#"{"base_url":"http://h/v1","extra_body":{},"headers":{},"key_version":1,"max_tokens":null,"messages":[],"model":"m","provider":"openai","response_format":"text","sample":0,"seed":null,"temperature":null,"top_logprobs":null,"wire":"openai"}"#
+            @r#"{"base_url":"http://h/v1","extra_body":{},"headers":{},"key_version":2,"max_tokens":null,"messages":"af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262","model":"m","provider":"openai","response_format":"text","sample":0,"seed":null,"temperature":null,"top_logprobs":null,"wire":"openai"}"#
         );
     }
 
@@ -177,6 +184,11 @@ mod tests {
             |r| r.messages[0].content.push('!'),
             |r| r.messages[0].role = Role::User,
             |r| r.messages.swap(0, 1),
+            // The same texts in a row, cut elsewhere.
+            |r| {
+                let first = r.messages[1].content.remove(0);
+                r.messages[0].content.push(first);
+            },
             |r| {
                 r.messages.pop();
             },

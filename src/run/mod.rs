@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ pub use self::tally::{AcceptedShare, JudgeTally, Tally};
 use crate::case::Case;
 use crate::panel::decide::NOT_NEEDED;
 use crate::panel::{Known, Listener, Panel};
-use crate::provider::{CallContext, Ledger, ReplyStore};
+use crate::provider::{CallContext, Ledger, Places, ReplyStore};
 use crate::ruling::Ruling;
 use crate::store::{RunRecord, RunState, Store, StoreError, Writer};
 use crate::verdict::{Status, Verdict};
@@ -118,8 +118,8 @@ where
 {
     let Place { store, run, writer, replies } = place;
     let started = Instant::now();
-    let slots = Arc::new(Semaphore::new(options.concurrency.max(1)));
-    panel.slots = Some(slots.clone());
+    let places = Places::new(options.concurrency);
+    panel.places = Some(places.clone());
     let panel = Arc::new(panel);
     let mut tally =
         Tally::new(panel.seats.iter().map(|s| (s.name.clone(), s.judge.fingerprint().to_string())));
@@ -134,12 +134,13 @@ where
     let mut exhausted = false;
     let mut complete = true;
     let mut failure = None;
-    // A case needs at least one slot, so more cases than slots would only wait in memory.
-    let most_open = options.concurrency.max(1);
+    // A case needs at least one place, so more cases than places would only wait in memory;
+    // as many again may have been judged and be on their way to the disk.
+    let most_open = options.concurrency.max(1).saturating_mul(2);
     while !(exhausted && open.is_empty()) {
         tokio::select! {
-            () = options.stop.cancelled(), if !slots.is_closed() => {
-                slots.close();
+            () = options.stop.cancelled(), if !places.is_closed() => {
+                places.close();
                 complete = false;
                 exhausted = true;
             }
@@ -170,7 +171,7 @@ where
                 Ok(Ok(None)) => complete = false,
                 Ok(Err(error)) => {
                     failure.get_or_insert(RunError::Store(error));
-                    slots.close();
+                    places.close();
                     exhausted = true;
                 }
                 Err(error) => {

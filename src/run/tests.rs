@@ -90,7 +90,7 @@ impl Bench {
             quorum: 1,
             profile: None,
         };
-        Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, slots: None }
+        Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, places: None }
     }
 
     fn place<'a>(&'a self, writer: &'a Writer) -> Place<'a> {

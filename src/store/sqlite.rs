@@ -7,7 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, ErrorCode, OpenFlags, OptionalExtension, ToSql,
+    TransactionBehavior, params,
+};
 
 use super::file::{self, APPLICATION_ID, Found};
 use super::{RunRecord, RunState, StoreError};
@@ -96,6 +99,8 @@ pub(super) enum Row {
     },
     Reply {
         key: [u8; 32],
+        /// Seconds since 1970.
+        created: i64,
         body: String,
     },
     RunState {
@@ -142,6 +147,77 @@ fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
                 std::thread::sleep(Duration::from_millis(5));
             }
             outcome => return outcome,
+        }
+    }
+}
+
+/// The statements of one batch.
+struct Statements<'a> {
+    connection: &'a Connection,
+    case: CachedStatement<'a>,
+    verdict: CachedStatement<'a>,
+    ruling: CachedStatement<'a>,
+    reply: CachedStatement<'a>,
+}
+
+/// Inserts a row that is new, as nearly all are, and replaces one that is there. To replace at
+/// once would cost every row a journal of its own.
+fn put(
+    connection: &Connection,
+    insert: &mut CachedStatement<'_>,
+    table: &str,
+    row: &[&dyn ToSql],
+) -> rusqlite::Result<()> {
+    match insert.execute(row) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            let marks = vec!["?"; row.len()].join(", ");
+            let replace = format!("INSERT OR REPLACE INTO {table} VALUES ({marks})");
+            connection.prepare_cached(&replace)?.execute(row)?;
+            Ok(())
+        }
+        outcome => outcome.map(drop),
+    }
+}
+
+impl<'a> Statements<'a> {
+    fn new(connection: &'a Connection) -> rusqlite::Result<Self> {
+        let prepare = |sql| connection.prepare_cached(sql);
+        Ok(Self {
+            connection,
+            case: prepare("INSERT INTO cases VALUES (?, ?, ?, ?)")?,
+            verdict: prepare("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)")?,
+            ruling: prepare("INSERT INTO rulings VALUES (?, ?, ?, ?, ?)")?,
+            reply: prepare("INSERT INTO replies VALUES (?, ?, ?)")?,
+        })
+    }
+
+    fn write(&mut self, row: &Row) -> rusqlite::Result<()> {
+        let connection = self.connection;
+        match row {
+            Row::Case { run, position, id, body } => {
+                put(connection, &mut self.case, "cases", &[run, position, id, body])
+            }
+            Row::Verdict { run, position, seat, sample, status, score, body } => put(
+                connection,
+                &mut self.verdict,
+                "verdicts",
+                &[run, position, seat, sample, status, score, body],
+            ),
+            Row::Ruling { run, position, decision, score, body } => put(
+                connection,
+                &mut self.ruling,
+                "rulings",
+                &[run, position, decision, score, body],
+            ),
+            Row::Reply { key, created, body } => {
+                put(connection, &mut self.reply, "replies", &[&key.as_slice(), created, body])
+            }
+            Row::RunState { run, state, summary } => connection
+                .prepare_cached(
+                    "UPDATE runs SET state = ?2, summary = COALESCE(?3, summary) WHERE number = ?1",
+                )?
+                .execute(params![run, state.name(), summary])
+                .map(drop),
         }
     }
 }
@@ -281,41 +357,10 @@ impl Database {
         // A deferred transaction that starts with a read can't wait for another writer.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for row in rows {
-            match row {
-                Row::Case { run, position, id, body } => {
-                    transaction
-                        .prepare_cached("INSERT OR REPLACE INTO cases VALUES (?1, ?2, ?3, ?4)")?
-                        .execute(params![run, position, id, body])?;
-                }
-                Row::Verdict { run, position, seat, sample, status, score, body } => {
-                    transaction
-                        .prepare_cached(
-                            "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                        )?
-                        .execute(params![run, position, seat, sample, status, score, body])?;
-                }
-                Row::Ruling { run, position, decision, score, body } => {
-                    transaction
-                        .prepare_cached(
-                            "INSERT OR REPLACE INTO rulings VALUES (?1, ?2, ?3, ?4, ?5)",
-                        )?
-                        .execute(params![run, position, decision, score, body])?;
-                }
-                Row::Reply { key, body } => {
-                    transaction
-                        .prepare_cached(
-                            "INSERT OR REPLACE INTO replies VALUES (?1, unixepoch(), ?2)",
-                        )?
-                        .execute(params![key.as_slice(), body])?;
-                }
-                Row::RunState { run, state, summary } => {
-                    transaction
-                        .prepare_cached(
-                            "UPDATE runs SET state = ?2, summary = COALESCE(?3, summary) WHERE number = ?1",
-                        )?
-                        .execute(params![run, state.name(), summary])?;
-                }
+        {
+            let mut statements = Statements::new(&transaction)?;
+            for row in rows {
+                statements.write(row)?;
             }
         }
         transaction.commit()

@@ -21,7 +21,7 @@ use crate::verdict::Verdict;
 /// Rows waiting for the writer at most.
 const QUEUE: usize = 4096;
 /// How long a commit waits for more rows.
-const GATHER: Duration = Duration::from_millis(2);
+const GATHER: Duration = Duration::from_millis(5);
 /// Rows in one transaction at most: bounds how long readers of other processes wait.
 const BATCH: usize = 1024;
 
@@ -188,7 +188,8 @@ impl Writer {
     /// When it could not be written.
     pub async fn reply(&self, key: [u8; 32], body: String) -> Result<(), StoreError> {
         self.replies.add(&key);
-        self.send_and_wait(Some(Row::Reply { key, body })).await
+        let created = jiff::Timestamp::now().as_second();
+        self.send_and_wait(Some(Row::Reply { key, created, body })).await
     }
 
     /// Takes note that another process asks questions too.

@@ -388,6 +388,7 @@ impl Driver<'_> {
             fresh: false,
             replies: Arc::new(Scoped { inner: Arc::clone(&self.options.replies), scope }),
             ledger: Arc::clone(&self.ledger),
+            place: None,
         }
     }
 

@@ -4,14 +4,14 @@
 //! offline. The sending is in `seat`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use minijinja::Value as TemplateValue;
-use minijinja::value::merge_maps;
 use serde_json::{Value, json};
 
 use super::example::Example;
 use super::fixed::fixed_values;
-use super::prompt::{Codes, Order, Templates, Values, case_values};
+use super::prompt::{Codes, Order, PromptValues, Templates, Values};
 use super::reply::{self, PARSER_VERSION};
 use super::shape::{Place, ReadFailure, Reading, Shape};
 use super::spec::{Format, LlmSpec, Logprobs, Mode};
@@ -72,7 +72,7 @@ pub struct Judging {
     examples: Vec<Example>,
     templates: Templates,
     /// What does not depend on the case.
-    fixed: TemplateValue,
+    fixed: Arc<Values>,
     /// Whether the template that shows the case is the judge's own.
     own_template: bool,
     system: String,
@@ -85,7 +85,7 @@ impl Judging {
     pub(super) fn new(parts: Parts<'_>) -> Result<Self, BuildError> {
         let Parts { spec, shape, rubric, token_form, reasoning, template, examples, identity } =
             parts;
-        let fixed = fixed_values(spec, &shape, rubric.as_ref());
+        let fixed = Arc::new(fixed_values(spec, &shape, rubric.as_ref()));
         let in_template =
             |error: &dyn std::fmt::Display| BuildError::invalid("template", error.to_string());
         let templates =
@@ -93,7 +93,7 @@ impl Judging {
         let shown: &[&str] = if spec.mode == Mode::Pairwise { &["a", "b"] } else { &["output"] };
         templates.check(&fixed, shown).map_err(|error| in_template(&error))?;
         let render = |name: &str, form: &str| {
-            let mut values = fixed.clone();
+            let mut values = (*fixed).clone();
             values.insert("form", form.into());
             values.insert("reason_first", reasoning.into());
             templates.render(name, values.into()).map_err(|error| in_template(&error))
@@ -132,7 +132,7 @@ impl Judging {
             reasoning,
             examples,
             templates,
-            fixed: fixed.into(),
+            fixed,
             own_template: template.is_some(),
             system,
             answer_token,
@@ -295,8 +295,7 @@ impl Judging {
     fn values(&self, case: &Case, codes: &Codes, swapped: bool) -> TemplateValue {
         let side_by_side = self.own_template || self.spec.mode == Mode::Pairwise;
         let order = if side_by_side { Order::both(swapped) } else { Order::Alone };
-        let case = TemplateValue::from(case_values(case, codes, order));
-        merge_maps([case, self.fixed.clone()])
+        TemplateValue::from_object(PromptValues::new(case, codes, order, &self.fixed))
     }
 
     fn answer_form(&self, form: Form) -> &str {

@@ -125,7 +125,7 @@ impl Templates {
     /// shown. `shown` names the variables that must be.
     pub(super) fn check(
         &self,
-        fixed: &Values,
+        fixed: &Arc<Values>,
         shown: &[&'static str],
     ) -> Result<(), TemplateError> {
         let template = self.environment.get_template("task")?;
@@ -150,10 +150,11 @@ impl Templates {
             baseline: text("baseline"),
             ..Case::default()
         };
-        let mut values = fixed.clone();
-        values.extend(case_values(&probe, &Codes::probe(), Order::both(false)));
-        values.insert("metadata", Value::from_object(AnyKey));
-        let text = self.render("task", values.into())?;
+        let values = PromptValues {
+            metadata: Value::from_object(AnyKey),
+            ..PromptValues::new(&probe, &Codes::probe(), Order::both(false), fixed)
+        };
+        let text = self.render("task", Value::from_object(values))?;
         match shown.iter().find(|name| !text.contains(&probe_of(name))) {
             Some(name) => Err(TemplateError::NeverShown(name)),
             None => Ok(()),
@@ -263,32 +264,76 @@ impl Order {
     }
 }
 
-/// The values that a case gives.
-pub(super) fn case_values(case: &Case, codes: &Codes, order: Order) -> Values {
-    let wrapped = |label: &str, code: &str, text: &Option<String>| match text {
-        Some(text) => {
-            Value::from(format!("<<<{label} {code}>>>\n{text}\n<<<END {label} {code}>>>"))
+/// The values of one prompt: the case's own and, behind them, those of the judge. An object,
+/// not a map: most templates look at few of them.
+#[derive(Debug)]
+pub(super) struct PromptValues {
+    input: Value,
+    output: Value,
+    expected: Value,
+    context: Value,
+    baseline: Value,
+    a: Value,
+    b: Value,
+    metadata: Value,
+    codes: Codes,
+    fixed: Arc<Values>,
+}
+
+impl PromptValues {
+    pub(super) fn new(case: &Case, codes: &Codes, order: Order, fixed: &Arc<Values>) -> Self {
+        let wrapped = |label: &str, code: &str, text: &Option<String>| match text {
+            Some(text) => {
+                Value::from(format!("<<<{label} {code}>>>\n{text}\n<<<END {label} {code}>>>"))
+            }
+            None => Value::from(()),
+        };
+        let (first, second) = match order {
+            Order::Alone => (&None, &None),
+            Order::OutputFirst => (&case.output, &case.baseline),
+            Order::BaselineFirst => (&case.baseline, &case.output),
+        };
+        let (material, output) = (codes.material.as_str(), codes.output.as_str());
+        Self {
+            input: wrapped("INPUT", material, &case.input),
+            output: wrapped("OUTPUT", output, &case.output),
+            expected: wrapped("REFERENCE", material, &case.expected),
+            context: wrapped("CONTEXT", material, &case.context),
+            baseline: wrapped("BASELINE", output, &case.baseline),
+            a: wrapped("OUTPUT A", output, first),
+            b: wrapped("OUTPUT B", output, second),
+            metadata: json_object(&case.metadata),
+            codes: codes.clone(),
+            fixed: Arc::clone(fixed),
         }
-        None => Value::from(()),
-    };
-    let (first, second) = match order {
-        Order::Alone => (&None, &None),
-        Order::OutputFirst => (&case.output, &case.baseline),
-        Order::BaselineFirst => (&case.baseline, &case.output),
-    };
-    let (material, output) = (codes.material.as_str(), codes.output.as_str());
-    BTreeMap::from([
-        ("input", wrapped("INPUT", material, &case.input)),
-        ("output", wrapped("OUTPUT", output, &case.output)),
-        ("expected", wrapped("REFERENCE", material, &case.expected)),
-        ("context", wrapped("CONTEXT", material, &case.context)),
-        ("baseline", wrapped("BASELINE", output, &case.baseline)),
-        ("a", wrapped("OUTPUT A", output, first)),
-        ("b", wrapped("OUTPUT B", output, second)),
-        ("metadata", json_object(&case.metadata)),
-        ("code", Value::from(output)),
-        ("material_code", Value::from(material)),
-    ])
+    }
+}
+
+impl Object for PromptValues {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let value = match key.as_str()? {
+            "input" => &self.input,
+            "output" => &self.output,
+            "expected" => &self.expected,
+            "context" => &self.context,
+            "baseline" => &self.baseline,
+            "a" => &self.a,
+            "b" => &self.b,
+            "metadata" => &self.metadata,
+            "code" => return Some(Value::from(self.codes.output.as_str())),
+            "material_code" => return Some(Value::from(self.codes.material.as_str())),
+            other => self.fixed.get(other)?,
+        };
+        Some(value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&TEMPLATE_VARIABLES)
+    }
 }
 
 fn json_object(map: &serde_json::Map<String, serde_json::Value>) -> Value {

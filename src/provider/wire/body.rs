@@ -6,6 +6,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::canonical::push_string;
+
 pub(super) struct Body<'a> {
     bytes: Vec<u8>,
     extra: &'a Map<String, Value>,
@@ -23,6 +25,14 @@ impl<'a> Body<'a> {
     pub(super) fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) {
         if self.extra.is_empty() || !self.extra.contains_key(name) {
             self.write(name, value);
+        }
+    }
+
+    /// A field whose value `write` appends as JSON, unless the extra body has it.
+    pub(super) fn field_with(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.extra.is_empty() || !self.extra.contains_key(name) {
+            self.name(name);
+            write(&mut self.bytes);
         }
     }
 
@@ -52,15 +62,18 @@ impl<'a> Body<'a> {
     }
 
     fn write<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) {
+        self.name(name);
+        // Into memory, with string keys only: there is nothing that can fail.
+        let written = serde_json::to_writer(&mut self.bytes, value);
+        debug_assert!(written.is_ok());
+    }
+
+    fn name(&mut self, name: &str) {
         if self.bytes.len() > 1 {
             self.bytes.push(b',');
         }
-        // Into memory, with string keys only: there is nothing that can fail.
-        let written = serde_json::to_writer(&mut self.bytes, name).and_then(|()| {
-            self.bytes.push(b':');
-            serde_json::to_writer(&mut self.bytes, value)
-        });
-        debug_assert!(written.is_ok());
+        push_string(&mut self.bytes, name);
+        self.bytes.push(b':');
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::Body;
 use super::{Decoded, Form, Plan, Target, Undecodable, parse};
+use crate::canonical::push_string;
 use crate::provider::chat::{ChatRequest, FinishReason, ResponseFormat, TokenLogprobs};
 use crate::verdict::Usage;
 
@@ -12,7 +13,17 @@ pub(super) fn encode(target: Target<'_>, request: &ChatRequest, plan: Plan) -> V
     let text: usize = request.messages.iter().map(|m| m.content.len() + 40).sum();
     let mut body = Body::new(target.extra_body, text + text / 8 + 256);
     body.field("model", target.model);
-    body.field("messages", &request.messages);
+    body.field_with("messages", |json| {
+        json.push(b'[');
+        for (i, message) in request.messages.iter().enumerate() {
+            json.extend_from_slice(if i == 0 { b"{\"role\":\"" } else { b",{\"role\":\"" });
+            json.extend_from_slice(message.role.name().as_bytes());
+            json.extend_from_slice(b"\",\"content\":");
+            push_string(json, &message.content);
+            json.push(b'}');
+        }
+        json.push(b']');
+    });
     if let Some(temperature) = request.temperature.filter(|_| plan.temperature) {
         body.field("temperature", &temperature);
     }
