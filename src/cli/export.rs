@@ -70,10 +70,23 @@ pub(super) fn run(args: &ExportArgs, global: &Global, printer: &Printer) -> anyh
     // `--resume`, and labels in rows, need the data as it was judged.
     crate::inputs::note(Path::new(&run.data));
     for output in &args.output {
-        not_read(output)?;
+        writable(output)?;
         write(&store, &run, output, &args.rows, &selection, printer)?;
     }
     Ok(Exit::Done)
+}
+
+/// Refuses to write over a file that the command reads, or one whose name says no format.
+fn writable(output: &Path) -> anyhow::Result<()> {
+    not_read(output)?;
+    anyhow::ensure!(
+        output.as_os_str() == "-"
+            || dataset::Format::from_path(output).is_some()
+            || report::Format::from_path(output).is_some(),
+        "`-o {}` can't be written: its extension says no format: expected .jsonl, .ndjson, .json, .csv or .tsv (each also with .gz) for rows, .html, .md or .xml (JUnit) for a report",
+        output.display()
+    );
+    Ok(())
 }
 
 /// Refuses to write over a file that the command reads.
@@ -89,7 +102,7 @@ pub(super) fn not_read(output: &Path) -> anyhow::Result<()> {
 /// Whether a file can be written, and in a format that its extension says.
 pub(super) fn check(output: &Path) -> anyhow::Result<()> {
     let failed = || format!("`-o {}` can't be written", output.display());
-    not_read(output)?;
+    writable(output)?;
     if report::Format::from_path(output).is_some() {
         return report::check(output).with_context(failed);
     }

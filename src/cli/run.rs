@@ -229,6 +229,11 @@ pub(super) async fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
+    // The parser does not hold to `requires` where what is required conflicts with `-c`.
+    anyhow::ensure!(
+        args.resume.is_some() || !args.retry_errors,
+        "`--retry-errors` goes with `--resume [RUN]`: it asks again for what failed in a run that is kept"
+    );
     let earlier = match &args.resume {
         None => None,
         Some(id) => Some(Store::open(&global.store)?.run(id)?),

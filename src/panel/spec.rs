@@ -422,6 +422,12 @@ fn seats(judges: &[SeatSpec], places: &[usize], problems: &mut Problems) {
         let at = |key: &str| format!("{}.{key}", judge_at(*place, &seat.name));
         if seat.name.trim().is_empty() {
             problems.push(Problem::new(format!("judge[{place}].name"), "expected a name"));
+        } else if seat.name.contains(char::is_control) {
+            // It stands in tables, file names of reports and on terminals.
+            problems.push(Problem::new(
+                format!("judge[{place}].name"),
+                format!("expected a name without line breaks and control characters, found {:?}", seat.name),
+            ));
         } else if !names.insert(&seat.name) {
             problems.push(Problem::new(
                 at("name"),

@@ -495,3 +495,27 @@ fn no_verb_writes_over_what_it_reads() {
     }
     bench.run(&["run", "cases.csv", "-o", "x.csv", "-o", "./x.csv"]).exits(2).says(&["twice"]);
 }
+
+#[test]
+fn an_output_whose_name_says_no_format_lists_those_of_rows_and_of_reports() {
+    let bench = Workbench::with_rules();
+    let expected = ["x.xyz", ".jsonl", ".csv", ".html", ".md", ".xml"];
+    bench.run(&["run", "cases.csv", "-o", "x.xyz"]).exits(2).says(&expected);
+    bench.run(&["run", "cases.csv"]).exits(0);
+    bench.run(&["export", "latest", "-o", "x.xyz"]).exits(2).says(&expected);
+}
+
+#[test]
+fn asking_again_without_a_kept_run_is_refused() {
+    let bench = Workbench::with_rules();
+    let ran = bench.run(&["run", "-c", "panel.toml", "cases.csv", "--retry-errors"]).exits(2);
+    ran.says(&["--retry-errors", "--resume"]);
+}
+
+#[test]
+fn a_judge_s_name_holds_no_line_break_and_no_control_character() {
+    for name in ["a\\nb", "a\\u001b[31m", "a\\tb"] {
+        let bench = bench_with_panel(&RULES.replace("\"short\"", &format!("\"{name}\"")));
+        bench.run(&["check"]).exits(2).says(&["name", "control characters"]);
+    }
+}
