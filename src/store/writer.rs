@@ -20,8 +20,12 @@ use crate::verdict::Verdict;
 
 /// Rows waiting for the writer at most.
 const QUEUE: usize = 4096;
-/// How long a commit waits for more rows.
-const GATHER: Duration = Duration::from_millis(5);
+/// How long a commit waits for more rows: beside the time of any answer it is nothing.
+const GATHER: Duration = Duration::from_millis(2);
+/// How long in a busy run, where many answers share the wait.
+const GATHER_BUSY: Duration = Duration::from_millis(8);
+/// Rows in the batch before that make a run busy.
+const BUSY: usize = 32;
 /// Rows in one transaction at most: bounds how long readers of other processes wait.
 const BATCH: usize = 1024;
 
@@ -84,10 +88,10 @@ impl Writer {
         let run = move || {
             let mut rows = Vec::new();
             let mut waiting = Vec::new();
+            let mut gather = GATHER;
             while let Some(first) = receiver.blocking_recv() {
                 // A commit costs far more than a row: what comes in the next moment shares it.
-                // Beside the time of any answer the wait is nothing.
-                std::thread::sleep(GATHER);
+                std::thread::sleep(gather);
                 let mut next = Some(first);
                 while let Some(request) = next {
                     rows.extend(request.row);
@@ -109,6 +113,7 @@ impl Writer {
                 if let Err(error) = &outcome {
                     let _ = failed.set(error.clone());
                 }
+                gather = if rows.len() < BUSY { GATHER } else { GATHER_BUSY };
                 rows.clear();
                 for done in waiting.drain(..) {
                     let _ = done.send(outcome.clone());
