@@ -98,7 +98,7 @@ Make = Callable[[str], Path]
 @pytest.fixture
 def panel_file(tmp_path: Path) -> Make:
     def make(text: str) -> Path:
-        path = tmp_path / "panel.toml"
+        path = tmp_path / f"panel-{len(list(tmp_path.glob('panel-*')))}.toml"
         path.write_text(text, encoding="utf-8")
         return path
 

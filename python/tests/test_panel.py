@@ -48,7 +48,16 @@ def test_a_veto_is_paid_nothing_whatever_the_median(veto: Panel) -> None:
 
 
 def test_hostile_and_foreign_text_gets_through_unharmed(short: Panel) -> None:
-    for text in ["", "中文", "a\x00b", '"; rm -rf / #', "--json", "-", "@/etc/passwd", "\ud7ff\U0001f600"]:
+    for text in [
+        "",
+        "中文",
+        "a\x00b",
+        '"; rm -rf / #',
+        "--json",
+        "-",
+        "@/etc/passwd",
+        "\ud7ff\U0001f600",
+    ]:
         assert short.judge(text, input=text, metadata={"键": "值"}).accepted, text
     assert short.judge("word " * 200_000).decision == "reject"
     with pytest.raises(UsageError):
@@ -79,9 +88,9 @@ def test_what_can_t_be_used_is_told_before_anything_is_judged(
 def test_the_folder_may_change_after_the_panel_was_named(
     panel_file: Make, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    panel_file(SHORT)
+    name = panel_file(SHORT).name
     monkeypatch.chdir(tmp_path)
-    panel = Panel("panel.toml", executable=program)
+    panel = Panel(name, executable=program)
     monkeypatch.chdir("/")
     assert panel.judge("one", input="x").accepted
 
@@ -125,7 +134,9 @@ def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path, panel_f
     assert time.monotonic() - started < 15
 
 
-def test_a_real_check_that_hangs_leaves_no_child(panel_file: Make, program: str, tmp_path: Path) -> None:
+def test_a_real_check_that_hangs_leaves_no_child(
+    panel_file: Make, program: str, tmp_path: Path
+) -> None:
     mark = tmp_path / "pid"
     panel = Panel(
         panel_file(
@@ -261,6 +272,10 @@ def test_importing_the_package_imports_no_host() -> None:
     import sys
 
     found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ),
+        check=True,
     )
     assert found.stdout.strip() == "[]"
