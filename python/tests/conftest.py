@@ -70,7 +70,10 @@ def need(module: str) -> ModuleType:
         wanted = os.environ.get("VENIRE_CLIENTS", "").replace(",", " ").split()
         if package in wanted or "all" in wanted:
             pytest.fail(f"VENIRE_CLIENTS names {package}, which can't be imported: {error}")
-        pytest.skip(f"{package} is not installed: scripts/test-python installs and tests it")
+        pytest.skip(
+            f"{package} is not installed: scripts/test-python installs and tests it",
+            allow_module_level=True,
+        )
 
 
 @pytest.fixture(autouse=True)

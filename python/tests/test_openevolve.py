@@ -27,7 +27,8 @@ def _evaluated(
     file = folder / "evaluation.py"
     file.write_text(
         "from venire import Panel\nfrom venire.openevolve import evaluator\n"
-        f"evaluate = evaluator(Panel({str(panel_path)!r}, executable={program!r}), task='count'{more})\n"
+        f"panel = Panel({str(panel_path)!r}, executable={program!r})\n"
+        f"evaluate = evaluator(panel, task='count'{more})\n"
     )
     config = EvaluatorConfig(cascade_evaluation=False, max_retries=1, timeout=60)
     judge = Evaluator(config, str(file), suffix=".txt")

@@ -1,6 +1,7 @@
 //! `venire mcp`: a panel as tools of a model's host.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -72,8 +73,8 @@ async fn serve(args: &McpArgs, global: &Global, printer: &Printer) -> anyhow::Re
     let kept = super::run::without_headers(serde_json::to_value(&spec)?);
     let recorder = Recorder::new(store, writer.clone(), id, serde_json::to_string(&kept)?);
     let ledger = Arc::new(super::run::ledger(args.cost_limit)?);
-    let loops = super::loop_::loops(global);
-    let tools = Arc::new(Tools::new(panel, recorder, replies, ledger, loops));
+    let folder = global.store.parent().unwrap_or(Path::new("")).to_owned();
+    let tools = Arc::new(Tools::new(panel, recorder, replies, ledger, folder));
     let stop = Stop::listen(*printer, None);
     let served = match args.http {
         None => serve_stdio(tools.clone(), stop.stop.clone()).await.map_err(anyhow::Error::from),

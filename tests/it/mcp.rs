@@ -244,8 +244,9 @@ fn an_answer_is_text_and_the_same_structured_and_fits_its_schema() {
             "threshold = 1.0\n[[judge]]\nname = \"fits\"\nkind = \"rule\"\nrule = \"json\"\nschema_file = \"schema.json\"\n",
         );
         bench.run(&["score", "-c", "schema.toml", "answer.json"]).exits(0);
+        let required = schema["outputSchema"]["required"].as_array().unwrap();
         let mut wrong = structured.clone();
-        wrong["summary"] = json!(7);
+        wrong.as_object_mut().unwrap().remove(required[0].as_str().unwrap()).unwrap();
         bench.write("answer.json", wrong.to_string());
         bench.run(&["score", "-c", "schema.toml", "answer.json"]).exits(1);
     }
@@ -479,6 +480,40 @@ fn loops_are_told_too() {
     let outcome = &status["outcomes"][0];
     assert_eq!((&outcome["kind"], &outcome["decision"]), (&json!("loop"), &json!("accept")));
     assert_eq!(outcome["state"], "finished");
+}
+
+#[test]
+fn sessions_that_a_hook_gates_are_told_and_let_through_is_not_accepted() {
+    let bench = Workbench::with_rules();
+    let ledger = |session: &str, decision: Value, cause: &str, time: &str| {
+        json!({
+            "format": 1, "host": "claude-code", "session": session, "blocks": 2,
+            "outcome": {
+                "time": time, "accepted": decision == "accept", "decision": decision,
+                "cause": cause, "answer": "allow", "exit_code": 0, "score": 0.75,
+            },
+        })
+        .to_string()
+    };
+    let folder = ".venire/hooks/sessions";
+    let later = ledger("s-2", json!("undecided"), "undecided", "2999-01-01T00:00:00Z");
+    bench.write(&format!("{folder}/a.json"), later);
+    let before = ledger("s-1", json!("accept"), "accepted", "2001-01-01T00:00:00Z");
+    bench.write(&format!("{folder}/b.json"), before);
+    bench.write(&format!("{folder}/c.json"), "torn {");
+    bench.write(&format!("{folder}/a.lock"), "");
+    let mut server = Server::begun(&bench);
+    server.structured("score", json!({ "task": "q", "answer": "one" }));
+    let status = server.structured("gate_status", json!({}));
+    let told: Vec<_> = status["outcomes"].as_array().unwrap().iter().map(|o| &o["kind"]).collect();
+    assert_eq!(told, ["hook", "scored", "hook"]);
+    let newest = &status["outcomes"][0];
+    assert_eq!((&newest["id"], &newest["decision"]), (&json!("s-2"), &json!("undecided")));
+    assert_eq!((&newest["score"], &newest["accepted"]), (&Value::Null, &json!(0)));
+    assert!(newest["summary"].as_str().unwrap().contains("answered `allow`"));
+    let one = server.structured("gate_status", json!({ "id": "s-1" }));
+    assert_eq!(one["outcomes"].as_array().unwrap().len(), 1);
+    assert_eq!(one["outcomes"][0]["score"], 0.75);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod explain;
 mod http;
 mod record;
 mod score;
+mod sessions;
 mod status;
 mod wire;
 
@@ -47,23 +48,23 @@ pub struct Tools {
     recorder: Recorder,
     replies: Arc<dyn ReplyStore>,
     ledger: Arc<Ledger>,
-    /// The folder in which loops are kept.
-    loops: PathBuf,
+    /// The folder in which the folders of loops and of hooks are.
+    folder: PathBuf,
 }
 
 impl Tools {
     /// Tools of a panel, whose rulings `recorder` keeps, whose judges' replies are kept in
-    /// `replies`, and whose money is counted in `ledger`. `loops` is the folder of loops that
-    /// `gate_status` looks into; it need not be there.
+    /// `replies`, and whose money is counted in `ledger`. `folder` is where loops and hooks
+    /// keep theirs (`.venire`); it need not be there.
     #[must_use]
     pub fn new(
         panel: Panel,
         recorder: Recorder,
         replies: Arc<dyn ReplyStore>,
         ledger: Arc<Ledger>,
-        loops: PathBuf,
+        folder: PathBuf,
     ) -> Self {
-        Self { panel, recorder, replies, ledger, loops }
+        Self { panel, recorder, replies, ledger, folder }
     }
 
     /// The tools, in the order in which they are listed.
@@ -122,8 +123,8 @@ impl Tools {
 
     async fn gate_status(&self, arguments: Map<String, Value>) -> Result<Answer, String> {
         let arguments = definition::read::<status::Arguments>(status::NAME, arguments)?;
-        let (store, loops) = (self.recorder.path().to_owned(), self.loops.clone());
-        structured(&blocking(move || status::look(&arguments, &store, &loops)).await?)
+        let (store, folder) = (self.recorder.path().to_owned(), self.folder.clone());
+        structured(&blocking(move || status::look(&arguments, &store, &folder)).await?)
     }
 
     async fn explain(&self, arguments: Map<String, Value>) -> Result<Answer, String> {

@@ -1,7 +1,8 @@
 //! The tool `gate_status`: how the last judgements ended, as they are recorded.
 //!
 //! It looks and judges nothing, and what it says outlives the server: the store has the
-//! answers that were judged here and the runs, the folder of loops has the loops.
+//! answers that were judged here and the runs, and beside it lie the loops and the sessions of
+//! coding agents' hooks.
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::{self, Definition};
 use super::record::DATA;
 use super::score::summary;
+use super::sessions::{self, Session};
 use crate::control::log::{Kept, kept};
 use crate::control::{Class, Reason};
 use crate::report::words::plural;
@@ -29,7 +31,8 @@ const MOST: usize = 50;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    /// A run or a loop: its id, or the beginning of it. Without it, the newest ones.
+    /// A run, a loop or a coding agent's session: its id, or the beginning of it. Without it,
+    /// the newest ones.
     #[serde(default)]
     #[schemars(with = "String")]
     id: Option<String>,
@@ -58,6 +61,8 @@ enum Kind {
     Run,
     /// A loop of an agent and a panel.
     Loop,
+    /// A coding agent's session that a hook gates.
+    Hook,
 }
 
 /// How one thing ended, or how far it has come.
@@ -67,7 +72,7 @@ struct Outcome {
     kind: Kind,
     /// Its id.
     id: String,
-    /// When it began, in UTC.
+    /// When it began, or when a hook judged last, in UTC.
     time: String,
     /// `running`, `interrupted` or `finished`; what says `running` may have died.
     state: String,
@@ -89,7 +94,7 @@ pub(super) fn definition() -> Definition {
     Definition {
         name: NAME,
         title: "What was judged last",
-        description: "Says how the last judgements ended, from venire's records: answers judged by `score`, runs and loops, the newest first. Judges nothing and costs nothing.".into(),
+        description: "Says how the last judgements ended, from venire's records: answers judged by `score`, sessions gated by a hook, runs and loops, the newest first. Judges nothing and costs nothing.".into(),
         input_schema: definition::input::<Arguments>(),
         output_schema: definition::output::<Status>(),
         reads_only: true,
@@ -97,8 +102,8 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-/// Looks into the store and the folder of loops.
-pub(super) fn look(arguments: &Arguments, store: &Path, loops: &Path) -> Result<Status, String> {
+/// Looks into the store, and into the folders `loops` and `hooks` of `folder`.
+pub(super) fn look(arguments: &Arguments, store: &Path, folder: &Path) -> Result<Status, String> {
     let limit = arguments.limit.unwrap_or(FEW);
     if !(1..=MOST).contains(&limit) {
         return Err(format!("`limit` is {limit}: expected 1 to {MOST}"));
@@ -115,14 +120,17 @@ pub(super) fn look(arguments: &Arguments, store: &Path, loops: &Path) -> Result<
         Err(StoreError::Missing { .. }) => {}
         Err(error) => return Err(words(error)),
     }
-    outcomes.extend(kept(loops).iter().filter(|own| wanted(&own.run)).take(limit).map(of_loop));
+    let loops = kept(&folder.join("loops"));
+    outcomes.extend(loops.iter().filter(|own| wanted(&own.run)).take(limit).map(of_loop));
+    let sessions = sessions::kept(&folder.join("hooks"));
+    outcomes.extend(sessions.iter().filter(|own| wanted(&own.session)).map(of_session));
     outcomes.sort_by(|a, b| (&b.time, &b.id).cmp(&(&a.time, &a.id)));
     outcomes.truncate(limit);
     let summary = match (outcomes.first(), &arguments.id) {
         (Some(newest), _) => newest.summary.clone(),
         (None, Some(id)) => {
             return Err(format!(
-                "no run or loop has an id that begins with `{id}`: call `{NAME}` without `id` for those there are"
+                "no run, loop or session has an id that begins with `{id}`: call `{NAME}` without `id` for those there are"
             ));
         }
         (None, None) => "nothing was judged yet".into(),
@@ -169,6 +177,28 @@ fn of_run(store: &Store, run: &RunRecord) -> Result<Outcome, StoreError> {
         undecided,
         summary,
     })
+}
+
+fn of_session(own: &Session) -> Outcome {
+    let found = &own.outcome;
+    let decision = found.decision.unwrap_or(Decision::Undecided);
+    let one = |this: Decision| u64::from(decision == this);
+    let decided = found.decision.is_some_and(|decision| decision != Decision::Undecided);
+    Outcome {
+        kind: Kind::Hook,
+        id: own.session.clone(),
+        time: found.time.clone(),
+        state: "finished".into(),
+        decision: Some(decision),
+        score: found.score.filter(|_| decided).and_then(|score| Score::new(score).ok()),
+        accepted: one(Decision::Accept),
+        rejected: one(Decision::Reject),
+        undecided: one(Decision::Undecided),
+        summary: format!(
+            "{decision} ({}) in a session of {}, which was answered `{}`",
+            found.cause, own.host, found.answer
+        ),
+    }
 }
 
 fn of_loop(own: &Kept) -> Outcome {
