@@ -25,6 +25,8 @@ mod list;
 mod loop_;
 mod loop_report;
 mod loop_tasks;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod panel;
 mod printer;
 mod progress;
@@ -107,6 +109,8 @@ enum Verb {
     Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
     Report(report::ReportArgs),
+    #[cfg(feature = "mcp")]
+    Mcp(Box<mcp::McpArgs>),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -171,6 +175,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Report(args) => report::run(args, global, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(args) => mcp::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

@@ -460,7 +460,7 @@ fn check_outputs(args: &RunArgs, global: &Global) -> anyhow::Result<()> {
 }
 
 /// A panel as it is kept: without the values of request headers, which may be keys.
-fn without_headers(mut panel: serde_json::Value) -> serde_json::Value {
+pub(super) fn without_headers(mut panel: serde_json::Value) -> serde_json::Value {
     let judges = panel.get_mut("judge").and_then(serde_json::Value::as_array_mut);
     for judge in judges.into_iter().flatten() {
         let headers = judge.get_mut("headers").and_then(serde_json::Value::as_object_mut);

@@ -247,6 +247,19 @@ pub struct RunRecord {
     pub summary: Option<String>,
 }
 
+/// How many rulings of a run have each decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// Cases accepted.
+    pub accepted: u64,
+    /// Cases rejected.
+    pub rejected: u64,
+    /// Cases without a decision.
+    pub undecided: u64,
+    /// The last position with a ruling; `None` before there is one.
+    pub last: Option<u64>,
+}
+
 impl StoreError {
     /// Whether it is about which file was named, and not about what became of a good one.
     #[must_use]
@@ -462,6 +475,14 @@ impl Store {
         let mut ruling: Ruling = self.parse("ruling", &body)?;
         ruling.verdicts = self.verdicts(run, position)?;
         Ok(Some(ruling))
+    }
+
+    /// How many rulings of a run have each decision.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn decisions(&self, run: i64) -> Result<Decisions, StoreError> {
+        self.database.decisions(run)
     }
 
     /// Calls `each` with the position and id of every case of a run, in the data's order.

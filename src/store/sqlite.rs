@@ -13,7 +13,7 @@ use rusqlite::{
 };
 
 use super::file::{self, APPLICATION_ID, Found};
-use super::{RunRecord, RunState, StoreError};
+use super::{Decisions, RunRecord, RunState, StoreError};
 
 /// The version of the tables; a file with a newer one is refused.
 const SCHEMA_VERSION: i64 = 1;
@@ -419,6 +419,28 @@ impl Database {
                 .prepare_cached("SELECT body FROM rulings WHERE run = ?1 AND position = ?2")?
                 .query_row(params![run, position], |row| row.get(0))
                 .optional()
+        })
+    }
+
+    /// How many rulings of a run have each decision, and the last position with one.
+    pub(super) fn decisions(&self, run: i64) -> Result<Decisions, StoreError> {
+        self.on(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT COUNT(*) FILTER (WHERE decision = 'accept'),
+                            COUNT(*) FILTER (WHERE decision = 'reject'),
+                            COUNT(*) FILTER (WHERE decision = 'undecided'),
+                            MAX(position)
+                     FROM rulings WHERE run = ?1",
+                )?
+                .query_row(params![run], |row| {
+                    Ok(Decisions {
+                        accepted: row.get(0)?,
+                        rejected: row.get(1)?,
+                        undecided: row.get(2)?,
+                        last: row.get(3)?,
+                    })
+                })
         })
     }
 

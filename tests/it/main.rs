@@ -26,6 +26,8 @@ mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;
 mod local_model;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod newcomer;

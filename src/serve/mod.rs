@@ -1,0 +1,4 @@
+//! What other programs talk to.
+
+#[cfg(feature = "mcp")]
+pub mod mcp;
