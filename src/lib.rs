@@ -15,7 +15,7 @@
 //! - [`store`]: runs, cases, replies, verdicts and rulings in one file.
 //! - [`run`]: a panel over a data set, resumable.
 //! - [`report`]: what a run came to, for people and build servers.
-//! - [`serve`]: what other programs talk to.
+//! - [`serve`]: ways in for other programs: hooks of coding agents, HTTP and web pages, MCP.
 //!
 //! # Example
 //!

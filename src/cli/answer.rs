@@ -15,6 +15,7 @@ use super::stop::Stop;
 use crate::case::Case;
 use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
 use crate::ruling::Ruling;
+use crate::serve::hook::{Seating, Workspace};
 use crate::store::Store;
 
 /// What is judged, and by whom.
@@ -23,7 +24,7 @@ pub(super) struct AnswerArgs {
     #[command(flatten)]
     pub(super) panel: PanelArgs,
     /// The output to judge: a file, or `-` for stdin
-    #[arg(value_name = "ANSWER_FILE", required_unless_present = "case")]
+    #[arg(value_name = "ANSWER_FILE", required_unless_present_any = ["case", "changes"])]
     answer: Option<PathBuf>,
     /// What was asked: text, or `@FILE`
     #[arg(long, value_name = "TEXT|@FILE")]
@@ -40,6 +41,10 @@ pub(super) struct AnswerArgs {
     /// A whole case as a JSON file (`-` for stdin), in place of the other parts
     #[arg(long, value_name = "FILE", conflicts_with_all = ["answer", "input", "expected", "context", "baseline"])]
     case: Option<PathBuf>,
+    /// What changed in this git folder since it branched off from a revision, untracked files
+    /// included, in place of an answer file; checks without a folder of their own run in it
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["answer", "case"])]
+    changes: Option<String>,
     /// Ask model servers again, whatever replies are kept
     #[arg(long)]
     no_cache: bool,
@@ -53,7 +58,7 @@ pub(super) struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    fn read(&self) -> anyhow::Result<Case> {
+    async fn read(&self, workspace: Option<&Workspace>) -> anyhow::Result<Case> {
         if let Some(file) = &self.case {
             let text = read_file(file)?;
             let mut value = crate::config::json(&text).map_err(|message| {
@@ -69,9 +74,17 @@ impl AnswerArgs {
             }
             return Ok(case);
         }
-        let Some(answer) = &self.answer else { anyhow::bail!("expected an answer file") };
+        let output = match (&self.answer, workspace, &self.changes) {
+            (Some(answer), _, _) => read_file(answer)?,
+            (None, Some(workspace), Some(revision)) => {
+                let base = workspace.branched(revision).await?;
+                let tree = workspace.tree().await?.unwrap_or_default();
+                workspace.changes(base, tree).await?.text
+            }
+            _ => anyhow::bail!("expected an answer file"),
+        };
         let mut case = Case {
-            output: Some(read_file(answer)?),
+            output: Some(output),
             input: self.input.as_deref().map(text_or_file).transpose()?,
             expected: self.expected.as_deref().map(text_or_file).transpose()?,
             context: self.context.as_deref().map(text_or_file).transpose()?,
@@ -84,8 +97,14 @@ impl AnswerArgs {
 
     /// Judges the case.
     pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Ruling> {
-        let case = self.read()?;
-        let Seated { spec, panel } = self.panel.seat(Client::default())?;
+        let workspace =
+            self.changes.as_ref().map(|_| Workspace::find(Path::new("."))).transpose()?;
+        let case = self.read(workspace.as_ref()).await?;
+        let Seated { spec, panel } = self.panel.seat_with(Client::default(), |spec| {
+            if let Some(workspace) = &workspace {
+                Seating::Whole.put(spec, workspace.root());
+            }
+        })?;
         for output in &self.output {
             anyhow::ensure!(
                 output.as_os_str() != "-",

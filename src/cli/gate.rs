@@ -1,14 +1,22 @@
 //! `venire gate`: the decision as an exit code, and what to do next on stdout, for scripts
 //! and other people's loops.
+//!
+//! What is done without a decision is the caller's to choose, is said on stdout, and never
+//! makes the outcome file say that anything was accepted.
 
+use std::path::PathBuf;
+
+use anyhow::Context as _;
 use clap::Args;
 
 use super::Global;
 use super::answer::{self, AnswerArgs};
 use super::exit::Exit;
-use super::printer::{Printer, plural};
-use super::summary::{missing_flags, number, profile, reason};
+use super::hook::OnUndecidedArg;
+use super::printer::Printer;
+use crate::report::advice::{Reader, advice};
 use crate::ruling::{Decision, Ruling};
+use crate::serve::hook::{Cause, Outcome};
 
 /// Judge one answer for a script: feedback on stdout, the decision in the exit code
 ///
@@ -17,92 +25,97 @@ use crate::ruling::{Decision, Ruling};
 pub(super) struct GateArgs {
     #[command(flatten)]
     answer: AnswerArgs,
+    /// What to do without a decision: no quorum, an outage, a budget spent
+    #[arg(long, value_enum, default_value_t = OnUndecidedArg::Fail)]
+    on_undecided: OnUndecidedArg,
+    /// Write what was really found to this JSON file, in place of what an earlier call wrote
+    #[arg(long, value_name = "FILE")]
+    outcome: Option<PathBuf>,
     /// Print the ruling with its verdicts as JSON
     #[arg(long)]
     json: bool,
 }
-
-/// Lines on stdout at most: a loop's next prompt has to hold them.
-const MOST_LINES: usize = 40;
 
 pub(super) async fn run(
     args: &GateArgs,
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let ruling = args.answer.judge(global, printer).await?;
-    if args.json {
-        printer.json(&ruling)?;
-    } else {
-        printer.result(&text(&ruling));
-    }
-    Ok(answer::exit(&ruling))
-}
-
-fn text(ruling: &Ruling) -> String {
-    let mut lines = vec![format!(
-        "{}: score {}, {} of {}; {}",
-        ruling.decision.name(),
-        number(ruling.score),
-        ruling.votes_used,
-        plural(u64::from(ruling.votes_declared), "vote", "votes"),
-        reason(ruling)
-    )];
-    if ruling.degraded {
-        lines.push("degraded: a vote is missing".into());
-    }
-    lines.extend(profile(ruling));
-    if ruling.decision == Decision::Accept {
-        return lines.join("\n");
-    }
-    let failed: Vec<_> = ruling.criteria.iter().filter(|c| c.passed == Some(false)).collect();
-    if !failed.is_empty() {
-        lines.push("failed criteria:".into());
-        for criterion in failed {
-            let required = if criterion.required { " (required)" } else { "" };
-            lines.push(format!("- {}: {}{required}", criterion.name, number(criterion.score)));
+    let outcome = Outcome {
+        on_undecided: args.on_undecided.into(),
+        ..Outcome::new(Cause::Judging)
+    };
+    // What an earlier call found must not stand for this one, however this one ends.
+    args.publish(&outcome)?;
+    match args.judge(global, printer).await {
+        Ok((ruling, exit)) => {
+            args.publish(&args.outcome_of(&ruling, exit))?;
+            Ok(exit)
         }
-    }
-    if ruling.decision == Decision::Undecided {
-        lines.push("no decision; judges without a vote:".into());
-        for vote in ruling.without_vote() {
-            let required = if vote.required { " (required)" } else { "" };
-            let detail = first_line(ruling.detail_of(&vote.judge));
-            lines.push(format!("- {}{required}: {}: {detail}", vote.judge, vote.status));
+        Err(error) => {
+            let exit_code = super::exit::of_error(&error).code();
+            let detail = Some(format!("{error:#}"));
+            let cause = Cause::Error;
+            let answer = "exit".to_owned();
+            args.publish(&Outcome { detail, cause, answer, exit_code, ..outcome })?;
+            Err(error)
         }
-        lines.push(format!("next: the answer was not rejected; {}", help(ruling)));
-    } else if ruling.feedback.is_empty() {
-        lines.push("next: the judges gave no reasons; `venire score` shows their votes".into());
-    } else {
-        lines.push("next, change:".into());
-        for finding in &ruling.feedback {
-            let criterion =
-                finding.criterion.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-            let against = match finding.contradicted_by.as_slice() {
-                [] => String::new(),
-                judges => format!("; {} disagree(s)", judges.join(", ")),
-            };
-            let text =
-                format!("- {criterion}{} [{}{against}]", finding.text, finding.judges.join(", "));
-            lines.extend(text.lines().map(str::to_owned));
-        }
-    }
-    if lines.len() > MOST_LINES {
-        let left = lines.len() - (MOST_LINES - 1);
-        lines.truncate(MOST_LINES - 1);
-        lines.push(format!("({left} more lines: `venire score` shows all)"));
-    }
-    lines.join("\n")
-}
-
-/// What gets the judges without a vote to vote.
-fn help(ruling: &Ruling) -> String {
-    match missing_flags(ruling).as_slice() {
-        [] => "make the judges answer and ask again".to_owned(),
-        flags => format!("give what the judges compare with: {}", flags.join(", ")),
     }
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+impl GateArgs {
+    async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<(Ruling, Exit)> {
+        let ruling = self.answer.judge(global, printer).await?;
+        let exit = match (answer::exit(&ruling), self.on_undecided) {
+            (Exit::Inconclusive, OnUndecidedArg::Accept) => Exit::Done,
+            (Exit::Inconclusive, OnUndecidedArg::Reject) => Exit::NotAccepted,
+            (exit, _) => exit,
+        };
+        if self.json {
+            printer.json(&ruling)?;
+        } else {
+            let mut text = advice(&ruling, Reader::Person);
+            if let Some(policy) = self.policy(&ruling) {
+                text = format!("{policy}\n{text}");
+            }
+            printer.result(&text);
+        }
+        Ok((ruling, exit))
+    }
+
+    /// The policy in words, where it decided in place of the panel.
+    fn policy(&self, ruling: &Ruling) -> Option<&'static str> {
+        let undecided = answer::exit(ruling) == Exit::Inconclusive;
+        match self.on_undecided {
+            OnUndecidedArg::Accept if undecided => Some(
+                "NOT JUDGED, let pass by `--on-undecided accept`: nothing was accepted",
+            ),
+            OnUndecidedArg::Reject if undecided => {
+                Some("NOT JUDGED, rejected by `--on-undecided reject`")
+            }
+            _ => None,
+        }
+    }
+
+    fn outcome_of(&self, ruling: &Ruling, exit: Exit) -> Outcome {
+        let mut outcome = Outcome {
+            answer: "exit".to_owned(),
+            exit_code: exit.code(),
+            on_undecided: self.on_undecided.into(),
+            ..Outcome::new(match ruling.decision {
+                Decision::Accept => Cause::Accepted,
+                Decision::Reject => Cause::Rejected,
+                Decision::Undecided => Cause::Undecided,
+            })
+        };
+        outcome.rule(ruling);
+        outcome
+    }
+
+    fn publish(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let Some(path) = &self.outcome else { return Ok(()) };
+        outcome
+            .write(path)
+            .with_context(|| format!("failed to write `--outcome {}`", path.display()))
+    }
 }

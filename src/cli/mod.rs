@@ -19,6 +19,8 @@ mod exit;
 mod export;
 mod figures;
 mod gate;
+mod hook;
+mod hook_install;
 mod init;
 mod joined;
 mod list;
@@ -97,6 +99,7 @@ enum Verb {
     Init(init::InitArgs),
     Score(score::ScoreArgs),
     Gate(gate::GateArgs),
+    Hook(Box<hook::HookArgs>),
     Run(run::RunArgs),
     Loop(loop_::LoopArgs),
     Replay(replay::ReplayArgs),
@@ -125,6 +128,12 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(asked) => return explained(&asked).into(),
     };
+    if let Verb::Hook(args) = &cli.verb
+        && args.is_event()
+    {
+        start_logging("off");
+        return hook::event(args, &cli.global);
+    }
     let printer = Printer::new(cli.global.quiet);
     match dispatch(&cli, &printer) {
         Ok(exit) => ended(printer, exit).into(),
@@ -138,7 +147,12 @@ pub fn main() -> ExitCode {
 /// Prints the help, the version or the usage error that parsing ended in.
 fn explained(asked: &clap::Error) -> Exit {
     let printer = Printer::new(false);
-    let exit = if asked.use_stderr() { Exit::Usage } else { Exit::Done };
+    let exit = match asked.use_stderr() {
+        // To a host 2 means that its agent has to go on, for ever.
+        true if hook::is_asked(std::env::args_os()) => Exit::Inconclusive,
+        true => Exit::Usage,
+        false => Exit::Done,
+    };
     if let Err(error) = asked.print()
         && exit == Exit::Done
     {
@@ -156,13 +170,18 @@ fn ended(printer: Printer, exit: Exit) -> Exit {
 }
 
 fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
-    start_logging(cli.global.verbose);
+    start_logging(match cli.global.verbose {
+        0 => "warn",
+        1 => "venire=info,warn",
+        _ => "venire=debug,warn",
+    });
     read_environment(&cli.global)?;
     let global = &cli.global;
     match &cli.verb {
         Verb::Init(args) => init::run(args, printer),
         Verb::Score(args) => runtime()?.block_on(score::run(args, global, printer)),
         Verb::Gate(args) => runtime()?.block_on(gate::run(args, global, printer)),
+        Verb::Hook(args) => hook::run(args, printer),
         Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
         Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
         Verb::Replay(args) => replay::run(args, printer),
@@ -189,12 +208,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
-fn start_logging(verbose: u8) {
-    let level = match verbose {
-        0 => "warn",
-        1 => "venire=info,warn",
-        _ => "venire=debug,warn",
-    };
+fn start_logging(level: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("VENIRE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     tracing_subscriber::fmt()

@@ -89,6 +89,15 @@ pub(super) struct Seated {
 impl PanelArgs {
     /// Reads and seats the panel.
     pub(super) fn seat(&self, client: Client) -> anyhow::Result<Seated> {
+        self.seat_with(client, |_| {})
+    }
+
+    /// Reads the panel, lets `adjust` change it after the flags have, and seats it.
+    pub(super) fn seat_with(
+        &self,
+        client: Client,
+        adjust: impl FnOnce(&mut PanelSpec),
+    ) -> anyhow::Result<Seated> {
         if !self.config.is_file() {
             anyhow::bail!(
                 "no panel file `{}`: name one with `-c PANEL`, or make a first one with `venire init`",
@@ -108,6 +117,7 @@ impl PanelArgs {
                 }
             }
             spec.repeat = self.repeat;
+            adjust(spec);
             let Some(seed) = self.seed else { return };
             for seat in &mut spec.judge {
                 if let JudgeSpec::Llm(llm) = &mut seat.judge {

@@ -153,7 +153,7 @@ impl Setup {
 }
 
 /// Checks without a folder of their own run in the workspace.
-fn run_checks_in(panel: &mut PanelSpec, directory: &Path) {
+pub(crate) fn run_checks_in(panel: &mut PanelSpec, directory: &Path) {
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     for seat in &mut panel.judge {
         let JudgeSpec::Command(command) = &mut seat.judge else { continue };

@@ -4,6 +4,7 @@
 //! them all. The outputs it shows are hostile: each format has its own defence, tested with
 //! hostile text.
 
+pub mod advice;
 pub mod calibration;
 pub mod chart;
 pub mod escape;

@@ -1,4 +1,7 @@
-//! What other programs talk to.
+//! Ways in for other programs and for browsers: what they call in place of the command line.
+//! They hold no logic that the library lacks.
 
+pub mod hook;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::command::CommandAgentSpec;
+pub(crate) use self::git::Repository;
 pub use self::llm::LlmAgentSpec;
 pub use self::preset::Preset;
 pub use self::replay::ReplayAgentSpec;
