@@ -15,6 +15,7 @@
 //! - [`store`]: runs, cases, replies, verdicts and rulings in one file.
 //! - [`run`]: a panel over a data set, resumable.
 //! - [`report`]: what a run came to, for people and build servers.
+//! - [`serve`]: a panel, its runs and its queues behind an address.
 //!
 //! # Example
 //!
@@ -65,6 +66,7 @@ pub mod rubric;
 pub mod ruling;
 pub mod run;
 pub mod score;
+pub mod serve;
 pub mod stats;
 pub mod store;
 pub mod text;

@@ -36,6 +36,8 @@ mod run_report;
 mod schema;
 mod score;
 mod select;
+#[cfg(feature = "server")]
+mod serve;
 mod show;
 mod sides;
 mod stop;
@@ -107,6 +109,8 @@ enum Verb {
     Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
     Report(report::ReportArgs),
+    #[cfg(feature = "server")]
+    Serve(Box<serve::ServeArgs>),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -171,6 +175,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
         Verb::Report(args) => report::run(args, global, printer),
+        #[cfg(feature = "server")]
+        Verb::Serve(args) => runtime()?.block_on(serve::run(args, global, printer)),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),
