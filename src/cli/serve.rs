@@ -14,7 +14,9 @@ use super::printer::{Printer, plural};
 use super::stop::Stop;
 use crate::judge::process::Period;
 use crate::provider::{Client, NoReplies};
-use crate::serve::http::{self, Judging, Limits, Options, RewardAs, RewardOptions, Server, Service, Tokens};
+use crate::serve::http::{
+    self, Judging, Limits, Options, RewardAs, RewardOptions, Server, Service, Tokens,
+};
 use crate::store::Store;
 
 /// Serve a panel over HTTP: rulings, rewards, runs, loops, an OpenAPI document, metrics
@@ -124,12 +126,8 @@ impl ListenArgs {
         if let Ok(token) = std::env::var(TOKEN) {
             tokens.add(&token, &format!("`{TOKEN}`"))?;
         }
-        let options = Options {
-            tokens,
-            hosts: self.allow_host.clone(),
-            limits,
-            ..Options::new(self.listen)
-        };
+        let options =
+            Options { tokens, hosts: self.allow_host.clone(), limits, ..Options::new(self.listen) };
         options.check()?;
         Ok(options)
     }
@@ -193,8 +191,9 @@ fn judging(args: &ServeArgs, global: &Global, printer: &Printer) -> anyhow::Resu
 pub(super) async fn serve(service: Service, printer: &Printer) -> anyhow::Result<()> {
     let service = Arc::new(service);
     let listen = service.options().listen;
-    let server =
-        Server::bind(service.clone()).await.with_context(|| format!("failed to listen on `{listen}`"))?;
+    let server = Server::bind(service.clone())
+        .await
+        .with_context(|| format!("failed to listen on `{listen}`"))?;
     let stop = Stop::listen(*printer, None);
     printer.data(&format!("http://{}", server.address()));
     let router = http::router(service);

@@ -46,20 +46,21 @@ rule = "length"
 words = { min = 1 }
 "#;
 
-/// A judge that takes as long as the output says, and a rule.
+/// A judge that takes as many seconds as the case's id says.
 #[cfg(unix)]
 const SLOW: &str = r#"
 threshold = 0.5
 [[judge]]
 name = "slow"
 kind = "command"
-checks = [{ argv = ["sleep", "{output}"], timeout = "60s", stdin = "none" }]
+checks = [{ argv = ["sleep", "{id}"], timeout = "60s", stdin = "none" }]
 "#;
 
 #[tokio::test]
 async fn score_and_gate_answer_with_the_json_that_the_program_prints() {
     let (bench, serving) = rules();
-    let case = json!({ "id": "c1", "input": "q", "output": "one 二 three", "metadata": { "a": 1 } });
+    let case =
+        json!({ "id": "c1", "input": "q", "output": "one 二 three", "metadata": { "a": 1 } });
     bench.write("case.json", case.to_string());
     let printed = settled(bench.run(&["score", "--case", "case.json", "--json"]).exits(0).json());
     let scored = serving.post("/v1/score", &case).await.is(200);
@@ -70,7 +71,10 @@ async fn score_and_gate_answer_with_the_json_that_the_program_prints() {
     assert_eq!(gated.header("venire-exit-code"), "0");
     let long = json!({ "output": "" });
     let gated = serving.post("/v1/gate", &long).await.is(200);
-    assert_eq!((gated.header("venire-exit-code"), &gated.json()["decision"]), ("1", &json!("reject")));
+    assert_eq!(
+        (gated.header("venire-exit-code"), &gated.json()["decision"]),
+        ("1", &json!("reject"))
+    );
     assert_eq!(gated.json()["case"], printed_id(&bench, &long));
 }
 
@@ -90,7 +94,8 @@ async fn a_batch_answers_every_line_in_order_and_ends_with_the_sums() {
     lines[7] = json!({ "id": "c7", "output": "" }).to_string();
     lines[9] = json!({ "id": "c9", "output": "x".repeat(2 << 20) }).to_string();
     lines[11] = json!({ "id": "c11", "outptu": "a b" }).to_string();
-    let answer = serving.send("/v1/score/batch", "application/x-ndjson", lines.join("\n")).await.is(200);
+    let answer =
+        serving.send("/v1/score/batch", "application/x-ndjson", lines.join("\n")).await.is(200);
     let rows: Vec<Value> =
         answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 100, "99 lines that are not empty, and the sums");
@@ -127,7 +132,13 @@ async fn bad_bodies_are_refused_in_one_shape_and_never_a_fault_of_the_server() {
         (json, b"[\"id\", \"in\", \"out\"]".to_vec(), 422, "unusable", None),
         (json, b"null".to_vec(), 422, "unusable", None),
         (json, b"{\"output\": 7}".to_vec(), 422, "unusable", Some("output")),
-        (json, b"{\"metadata\": {\"a\": 1}, \"expcted\": \"\"}".to_vec(), 422, "unusable", Some("expcted")),
+        (
+            json,
+            b"{\"metadata\": {\"a\": 1}, \"expcted\": \"\"}".to_vec(),
+            422,
+            "unusable",
+            Some("expcted"),
+        ),
         (json, long.into_bytes(), 413, "too_large", None),
         ("text/plain", b"{\"output\": \"a\"}".to_vec(), 415, "media_type", None),
         ("application/x-www-form-urlencoded", b"output=a".to_vec(), 415, "media_type", None),
@@ -136,7 +147,12 @@ async fn bad_bodies_are_refused_in_one_shape_and_never_a_fault_of_the_server() {
         let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
         for path in ["/v1/score", "/v1/gate"] {
             let answer = serving.send(path, kind, body.clone()).await;
-            assert_eq!((answer.status, answer.kind().as_str()), (status, word), "{shown}: {}", answer.text);
+            assert_eq!(
+                (answer.status, answer.kind().as_str()),
+                (status, word),
+                "{shown}: {}",
+                answer.text
+            );
             assert_eq!(answer.json()["error"]["field"].as_str(), field, "{shown}");
         }
     }
@@ -164,7 +180,10 @@ async fn a_body_without_a_length_is_cut_off_at_the_limit() {
     let serving = Serving::start(&bench, &["serve", "--max-body", "1000", "--max-batch", "3000"]);
     for (path, parts) in [("/v1/score", 3), ("/v1/score/batch", 7)] {
         let answer = chunked(&serving, path, parts).await;
-        assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("too_large"), "{path}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 413 ") && answer.contains("too_large"),
+            "{path}: {answer}"
+        );
     }
     serving.post("/v1/score", &json!({ "output": "a" })).await.is(200);
 }
@@ -187,6 +206,20 @@ async fn chunked(serving: &Serving, path: &str, parts: usize) -> String {
 }
 
 #[tokio::test]
+async fn a_refusal_arrives_although_the_body_was_not_read() {
+    let bench = Workbench::with_rules();
+    bench.write("tokens", TOKEN);
+    let serving = Serving::start(&bench, &["serve", "--token-file", "tokens"]);
+    for _ in 0..20 {
+        let large = vec![b'x'; 3 << 20];
+        serving.send("/v1/score", "application/json", large.clone()).await.is(401);
+        let request = serving.request(Method::POST, "/v1/score").bearer_auth(TOKEN);
+        let request = request.header("content-type", "application/json").body(large);
+        answer(request).await.is(413);
+    }
+}
+
+#[tokio::test]
 async fn without_the_right_token_nothing_is_answered_but_that_the_server_lives() {
     let bench = Workbench::with_rules();
     bench.write("tokens", format!("# one of two\n{TOKEN}\n"));
@@ -206,7 +239,8 @@ async fn without_the_right_token_nothing_is_answered_but_that_the_server_lives()
         assert!(refused.header("www-authenticate").starts_with("Bearer"), "{path}");
     }
     let case = json!({ "output": "a b" });
-    let with = |value: String| serving.request(Method::POST, "/v1/score").header("authorization", value);
+    let with =
+        |value: String| serving.request(Method::POST, "/v1/score").header("authorization", value);
     for wrong in [
         format!("Bearer {}", &TOKEN[1..]),
         format!("Bearer {TOKEN}x"),
@@ -226,12 +260,19 @@ async fn without_the_right_token_nothing_is_answered_but_that_the_server_lives()
 fn an_address_that_others_reach_needs_a_token_that_can_t_be_guessed() {
     let bench = Workbench::with_rules();
     for address in ["0.0.0.0:0", "[::]:0"] {
-        bench.run(&["serve", "--listen", address]).exits(2).says(&["there is no token", "--token-file"]);
+        bench
+            .run(&["serve", "--listen", address])
+            .exits(2)
+            .says(&["there is no token", "--token-file"]);
     }
     bench.run(&["serve", "--listen", "example.org:80"]).exits(2).says(&["is no address"]);
     bench.write("tokens", "short\n");
     let weak = bench.run(&["serve", "--listen", "0.0.0.0:0", "--token-file", "tokens"]).exits(2);
-    assert!(weak.stderr.contains("5 characters") && !weak.stderr.contains("short"), "{}", weak.stderr);
+    assert!(
+        weak.stderr.contains("5 characters") && !weak.stderr.contains("short"),
+        "{}",
+        weak.stderr
+    );
     bench.write("tokens", "# none\n");
     bench.run(&["serve", "--token-file", "tokens"]).exits(2).says(&["holds no token"]);
     bench.run(&["serve", "--allow-host", "http://x"]).exits(2).says(&["is no name of a host"]);
@@ -253,10 +294,14 @@ async fn a_page_of_another_site_can_neither_ask_nor_pose_as_this_server() {
         assert!(matches!(refused.status, 400 | 403), "{host}: {}", refused.text);
         assert_eq!(refused.kind(), "host");
     }
-    for host in [format!("localhost:{port}"), "venire.example.org".to_owned(), format!("[::1]:{port}")] {
+    for host in
+        [format!("localhost:{port}"), "venire.example.org".to_owned(), format!("[::1]:{port}")]
+    {
         post("host", host).await.is(200);
     }
-    for origin in ["http://evil.example".to_owned(), "null".to_owned(), format!("http://127.0.0.1:{}", 1)] {
+    for origin in
+        ["http://evil.example".to_owned(), "null".to_owned(), format!("http://127.0.0.1:{}", 1)]
+    {
         let refused = post("origin", origin.clone()).await.is(403);
         assert_eq!(refused.kind(), "origin", "{origin}");
         assert_eq!(refused.header("access-control-allow-origin"), "");
@@ -274,10 +319,17 @@ async fn a_panel_that_can_t_reach_its_quorum_answers_undecided_and_no_number() {
     let case = json!({ "output": "a b" });
     let serving = Serving::start(&bench, &["serve"]);
     let ruling = serving.post("/v1/score", &case).await.is(200).json();
-    assert_eq!((&ruling["decision"], &ruling["reason"]["kind"]), (&json!("undecided"), &json!("no_quorum")));
+    assert_eq!(
+        (&ruling["decision"], &ruling["reason"]["kind"]),
+        (&json!("undecided"), &json!("no_quorum"))
+    );
     assert_eq!(ruling["score"], Value::Null);
-    let statuses: Vec<&str> =
-        ruling["verdicts"].as_array().unwrap().iter().map(|v| v["status"].as_str().unwrap()).collect();
+    let statuses: Vec<&str> = ruling["verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v["status"].as_str().unwrap())
+        .collect();
     assert_eq!(statuses, ["provider_error", "abstained", "ok"]);
     assert_eq!(serving.post("/v1/gate", &case).await.is(200).header("venire-exit-code"), "3");
     let query = json!({ "query": ["p: a", "p: b"], "prompts": ["p: ", "p: "] });
@@ -292,7 +344,10 @@ async fn a_panel_that_can_t_reach_its_quorum_answers_undecided_and_no_number() {
     let sent = response_of("a", json!({ "own": [1, 2] }));
     let verified = serving.post("/verify", &sent).await.is(200).json();
     assert_eq!((&verified["reward"], &verified["mask_sample"]), (&Value::Null, &json!(true)));
-    assert_eq!((&verified["failure_kind"], &verified["own"]), (&json!("no_quorum"), &json!([1, 2])));
+    assert_eq!(
+        (&verified["failure_kind"], &verified["own"]),
+        (&json!("no_quorum"), &json!([1, 2]))
+    );
     assert!(verified["failure_reason"].as_str().unwrap().contains("2 votes"), "{verified}");
     assert!(verified.get("reward_components").is_none());
     drop(serving);
@@ -366,8 +421,8 @@ async fn what_a_required_judge_rejects_is_not_paid_for_unless_that_is_asked_for(
         assert_eq!(verified["reward"].as_f64(), Some(rewards[1]), "{flag}");
         assert_eq!(verified["reward_components"]["near"], 1.0, "the last message is judged");
         assert_eq!(verified["mask_sample"], false);
-        let classes = serving.post("/classify", &json!({ "input": ["bad"], "model": "m" })).await;
-        assert_eq!(classes.status, 503, "without a reference one vote of three is missing: {}", classes.text);
+        let classes = serving.post("/classify", &json!({ "input": ["bad"] })).await.is(200).json();
+        assert_eq!(classes["data"][0]["label"], "reject", "{flag}");
     }
     let serving = Serving::start(&bench, &["serve"]);
     for (body, field) in [
@@ -384,7 +439,10 @@ async fn what_a_required_judge_rejects_is_not_paid_for_unless_that_is_asked_for(
         serving.post("/verify", &body).await.is(422);
     }
     serving.post("/classify", &json!({ "input": 7 })).await.is(422);
-    assert_eq!(serving.post("/get_reward", &json!({ "query": [] })).await.is(200).json()["rewards"], json!([]));
+    assert_eq!(
+        serving.post("/get_reward", &json!({ "query": [] })).await.is(200).json()["rewards"],
+        json!([])
+    );
 }
 
 #[tokio::test]
@@ -393,7 +451,10 @@ async fn a_classifier_s_client_reads_the_reward_as_its_last_probability() {
     let body = json!({ "input": ["a b", ""], "model": "mine" });
     let answer = serving.post("/classify", &body).await.is(200).json();
     assert_eq!((&answer["object"], &answer["model"]), (&json!("list"), &json!("mine")));
-    assert_eq!(answer["data"][0], json!({ "index": 0, "label": "accept", "probs": [0.0, 1.0], "num_classes": 2 }));
+    assert_eq!(
+        answer["data"][0],
+        json!({ "index": 0, "label": "accept", "probs": [0.0, 1.0], "num_classes": 2 })
+    );
     assert_eq!(answer["data"][1]["label"], "reject");
     let one = serving.post("/classify", &json!({ "input": "a b" })).await.is(200).json();
     assert_eq!((one["data"].as_array().unwrap().len(), &one["model"]), (1, &json!("rules")));
@@ -405,8 +466,8 @@ async fn when_the_queue_is_full_the_next_is_told_when_to_come_back() {
     let bench = Workbench::new();
     bench.write("panel.toml", SLOW);
     let serving = Serving::start(&bench, &["serve", "-j", "1", "--queue", "1"]);
-    let requests = (0..6).map(|i| {
-        let case = json!({ "id": format!("c{i}"), "output": "0.5" });
+    let requests = (0..6).map(|_| {
+        let case = json!({ "id": "0.5", "output": "x" });
         let serving = &serving;
         async move { serving.post("/v1/score", &case).await }
     });
@@ -417,7 +478,7 @@ async fn when_the_queue_is_full_the_next_is_told_when_to_come_back() {
         assert_eq!(refused.kind(), "busy");
         assert!((1..=60).contains(&refused.header("retry-after").parse::<u64>().unwrap()));
     }
-    serving.post("/v1/score", &json!({ "output": "0" })).await.is(200);
+    serving.post("/v1/score", &json!({ "id": "0", "output": "x" })).await.is(200);
     let metrics = serving.get("/metrics").await.is(200).text;
     assert!(metrics.contains("venire_refused_total{reason=\"busy\"} 4"), "{metrics}");
     assert!(metrics.contains("venire_rulings_total{decision=\"accept\"} 3"), "{metrics}");
@@ -430,8 +491,12 @@ async fn a_case_that_takes_too_long_is_undecided_and_not_an_error() {
     let bench = Workbench::new();
     bench.write("panel.toml", SLOW);
     let serving = Serving::start(&bench, &["serve", "--case-time", "300ms"]);
-    let ruling = serving.post("/v1/score", &json!({ "output": "20" })).await.is(200).json();
-    assert_eq!((&ruling["decision"], &ruling["verdicts"][0]["status"]), (&json!("undecided"), &json!("timeout")));
+    let ruling =
+        serving.post("/v1/score", &json!({ "id": "20", "output": "x" })).await.is(200).json();
+    assert_eq!(
+        (&ruling["decision"], &ruling["verdicts"][0]["status"]),
+        (&json!("undecided"), &json!("timeout"))
+    );
 }
 
 #[cfg(unix)]
@@ -441,7 +506,8 @@ async fn a_stopped_server_answers_what_is_in_hand_and_takes_nothing_more() {
     let bench = Workbench::new();
     bench.write("panel.toml", SLOW);
     let serving = Serving::start(&bench, &["serve"]);
-    let request = serving.request(Method::POST, "/v1/score").json(&json!({ "output": "1" }));
+    let request =
+        serving.request(Method::POST, "/v1/score").json(&json!({ "id": "1", "output": "x" }));
     let in_hand = tokio::spawn(answer(request));
     tokio::time::sleep(Duration::from_millis(400)).await;
     serving.signal(Signal::INT);
@@ -460,7 +526,8 @@ async fn when_the_time_to_drain_runs_out_the_rest_is_told_to_come_back() {
     let bench = Workbench::new();
     bench.write("panel.toml", SLOW);
     let serving = Serving::start(&bench, &["serve", "--drain-time", "200ms"]);
-    let request = serving.request(Method::POST, "/v1/score").json(&json!({ "output": "50" }));
+    let request =
+        serving.request(Method::POST, "/v1/score").json(&json!({ "id": "50", "output": "x" }));
     let in_hand = tokio::spawn(answer(request));
     tokio::time::sleep(Duration::from_millis(400)).await;
     serving.signal(Signal::INT);
@@ -482,7 +549,10 @@ async fn an_answer_that_was_paid_for_is_kept_when_whoever_asked_has_gone() {
     assert!(impatient.json(&case).send().await.is_err());
     tokio::time::sleep(Duration::from_millis(800)).await;
     let ruling = serving.post("/v1/score", &case).await.is(200).json();
-    assert_eq!((&ruling["decision"], &ruling["verdicts"][0]["cached"]), (&json!("accept"), &json!(true)));
+    assert_eq!(
+        (&ruling["decision"], &ruling["verdicts"][0]["cached"]),
+        (&json!("accept"), &json!(true))
+    );
     let metrics = serving.get("/metrics").await.text;
     assert!(metrics.contains("venire_rulings_total{decision=\"accept\"} 2"), "{metrics}");
 }
@@ -530,15 +600,19 @@ async fn runs_are_listed_filtered_and_shown_as_the_program_shows_them() {
         Serving::start(&bench, &["serve", "--no-panel"])
     };
     let runs = serving.get("/v1/runs").await.is(200).json();
-    assert_eq!((runs["total"].as_u64(), &runs["runs"][0]["summary"]["cases"]), (Some(2), &json!(1)));
+    assert_eq!(
+        (runs["total"].as_u64(), &runs["runs"][0]["summary"]["cases"]),
+        (Some(2), &json!(1))
+    );
     let part = serving.get("/v1/runs?limit=1&offset=1").await.is(200).json();
     let id = part["runs"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(part["runs"].as_array().unwrap().len(), 1);
     assert_eq!(serving.get(&format!("/v1/runs/{id}")).await.is(200).json()["state"], "finished");
-    let cases = serving.get(&format!("/v1/runs/{id}/cases?decision=accept&limit=1")).await.is(200).json();
-    assert_eq!((cases["total"].as_u64(), &cases["cases"][0]["case"]), (Some(3), &json!("a/1")));
+    let cases =
+        serving.get(&format!("/v1/runs/{id}/cases?decision=accept&limit=1")).await.is(200).json();
+    assert_eq!((cases["total"].as_u64(), &cases["cases"][0]["case"]), (Some(2), &json!("a/1")));
     let outvoted = serving.get(&format!("/v1/runs/{id}/cases?outvoted=true")).await.is(200).json();
-    assert_eq!(outvoted["total"], 0);
+    assert_eq!(outvoted["total"], 2, "each of the two rules alone, once");
     let one = serving.get(&format!("/v1/runs/{id}/cases/a%2F1")).await.is(200).json();
     let shown = bench.run(&["show", &id, "a/1", "--json"]).exits(0).json();
     assert_eq!(one, shown);

@@ -4,8 +4,8 @@
 //! size of a body. When no place is left it is refused at once, with the time after which one
 //! should be free, and nothing piles up.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;

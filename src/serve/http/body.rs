@@ -16,8 +16,12 @@ use super::options::Limits;
 const JSON: &[&str] = &["application/json"];
 /// Types of content that are JSON, one value a line.
 const LINES: &[&str] = &[
-    "application/x-ndjson", "application/jsonl", "application/x-jsonlines",
-    "application/jsonlines", "application/json-lines", "application/json",
+    "application/x-ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/jsonlines",
+    "application/json-lines",
+    "application/json",
 ];
 
 /// The body of a request as JSON.
@@ -31,8 +35,7 @@ pub(super) async fn json(headers: &HeaderMap, body: Body, limits: &Limits) -> Re
 
 /// Bytes as JSON.
 pub(super) fn value(bytes: &[u8]) -> Result<Value, Fault> {
-    let broken =
-        |message: String| Fault::new(StatusCode::BAD_REQUEST, "bad_json", message);
+    let broken = |message: String| Fault::new(StatusCode::BAD_REQUEST, "bad_json", message);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         broken(format!("the body is not UTF-8 text: byte {} is broken", error.valid_up_to()))
     })?;
@@ -126,7 +129,11 @@ impl<'a> Parts<'a> {
         })?;
         let Some(part) = part else { return Ok(None) };
         let part = part.map_err(|error| {
-            Fault::new(StatusCode::BAD_REQUEST, "broken_body", format!("the body broke off: {error}"))
+            Fault::new(
+                StatusCode::BAD_REQUEST,
+                "broken_body",
+                format!("the body broke off: {error}"),
+            )
         })?;
         self.left = self.left.checked_sub(part.len() as u64).ok_or_else(|| too_large(self.most))?;
         Ok(Some(part))

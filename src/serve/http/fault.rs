@@ -148,7 +148,9 @@ pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             response
         }
-        Err(error) => Fault::internal(format!("an answer can't be written: {error}")).into_response(),
+        Err(error) => {
+            Fault::internal(format!("an answer can't be written: {error}")).into_response()
+        }
     }
 }
 

@@ -98,7 +98,11 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// The host and port that a request names: exactly one.
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Fault> {
     let wrong = || {
-        Fault::new(StatusCode::BAD_REQUEST, "host", "expected one header `host` with a host and port")
+        Fault::new(
+            StatusCode::BAD_REQUEST,
+            "host",
+            "expected one header `host` with a host and port",
+        )
     };
     let mut named = headers.get_all(HOST).iter();
     match (named.next(), named.next()) {
@@ -141,12 +145,19 @@ mod tests {
         let names = vec!["venire.example.org".to_owned()];
         let known = |text: &str| is_known(&text.parse().unwrap(), &names);
         for own in [
-            "127.0.0.1:8700", "[::1]:80", "localhost:1", "LOCALHOST", "10.1.2.3", "Venire.Example.org:443",
+            "127.0.0.1:8700",
+            "[::1]:80",
+            "localhost:1",
+            "LOCALHOST",
+            "10.1.2.3",
+            "Venire.Example.org:443",
             "localhost.",
         ] {
             assert!(known(own), "{own}");
         }
-        for other in ["evil.example:8700", "localhost.evil.example", "127.0.0.1.nip.io", "xlocalhost"] {
+        for other in
+            ["evil.example:8700", "localhost.evil.example", "127.0.0.1.nip.io", "xlocalhost"]
+        {
             assert!(!known(other), "{other}");
         }
     }
@@ -157,7 +168,14 @@ mod tests {
         let host = "127.0.0.1:8700".parse().unwrap();
         let own = |text: &str| is_own(&HeaderValue::from_str(text).unwrap(), &host, &names);
         assert!(own("http://127.0.0.1:8700") && own("https://venire.example.org"));
-        for other in ["null", "", "http://127.0.0.1:8701", "http://evil.example", "file://", "ftp://127.0.0.1:8700"] {
+        for other in [
+            "null",
+            "",
+            "http://127.0.0.1:8701",
+            "http://evil.example",
+            "file://",
+            "ftp://127.0.0.1:8700",
+        ] {
             assert!(!own(other), "{other}");
         }
     }

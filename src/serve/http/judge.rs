@@ -154,17 +154,18 @@ fn answers(
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
     let most = service.limits().body_bytes;
     let at_a_time = service.limits().concurrency.min(AT_A_TIME);
-    let lines = stream::unfold((BufReader::new(file), 0), move |(mut reader, mut line)| async move {
-        loop {
-            line += 1;
-            return match next_line(&mut reader, most).await {
-                Ok(Some(Some(bytes))) if bytes.trim_ascii().is_empty() => continue,
-                Ok(Some(text)) => Some((Ok((line, text)), (reader, line))),
-                Ok(None) => None,
-                Err(error) => Some((Err(error), (reader, line))),
-            };
-        }
-    });
+    let lines =
+        stream::unfold((BufReader::new(file), 0), move |(mut reader, mut line)| async move {
+            loop {
+                line += 1;
+                return match next_line(&mut reader, most).await {
+                    Ok(Some(Some(bytes))) if bytes.trim_ascii().is_empty() => continue,
+                    Ok(Some(text)) => Some((Ok((line, text)), (reader, line))),
+                    Ok(None) => None,
+                    Err(error) => Some((Err(error), (reader, line))),
+                };
+            }
+        });
     let judged = lines.map(move |line| {
         let (service, place) = (service.clone(), place.clone());
         async move {
@@ -201,11 +202,7 @@ fn answers(
     })
 }
 
-async fn judged(
-    service: &Arc<Service>,
-    place: &Arc<Place>,
-    bytes: &[u8],
-) -> Result<Ruling, Fault> {
+async fn judged(service: &Arc<Service>, place: &Arc<Place>, bytes: &[u8]) -> Result<Ruling, Fault> {
     let case = Case::from_value(body::value(bytes)?)?;
     service.rule(place, case, Instant::now()).await
 }

@@ -10,6 +10,7 @@ mod body;
 mod fault;
 mod guard;
 mod judge;
+mod linger;
 mod listen;
 mod metrics;
 mod openapi;
@@ -68,6 +69,7 @@ pub fn router_with(service: Arc<Service>, more: Router<Arc<Service>>) -> Router 
         .fallback(nowhere)
         .layer(CatchPanicLayer::custom(fault::of_panic))
         .layer(middleware::from_fn_with_state(service.clone(), guard::guard))
+        .layer(middleware::from_fn(linger::linger))
         .with_state(service)
 }
 

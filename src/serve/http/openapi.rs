@@ -191,8 +191,7 @@ fn without_null(schema: &mut Value) {
         }
     }
     if let Some(any) = schema.get("anyOf").and_then(Value::as_array) {
-        let rest: Vec<Value> =
-            any.iter().filter(|part| part["type"] != "null").cloned().collect();
+        let rest: Vec<Value> = any.iter().filter(|part| part["type"] != "null").cloned().collect();
         if let [only] = rest.as_slice() {
             *schema = only.clone();
         }

@@ -130,9 +130,11 @@ impl Options {
             return Err(OptionsError::NoToken { address: self.listen });
         }
         let Limits { body_bytes, concurrency, connections, .. } = self.limits;
-        for (what, limit) in
-            [("bytes of a body", body_bytes), ("concurrency", concurrency), ("connections", connections)]
-        {
+        for (what, limit) in [
+            ("bytes of a body", body_bytes),
+            ("concurrency", concurrency),
+            ("connections", connections),
+        ] {
             if limit == 0 {
                 return Err(OptionsError::Zero { what });
             }

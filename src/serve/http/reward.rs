@@ -220,9 +220,10 @@ pub(super) async fn verify(
     let options = service.options().reward;
     let reward = reward(&ruling, &options);
     let missing = reward.is_none();
-    let votes = ruling.votes.iter().filter_map(|vote| {
-        vote.score.map(|score| (vote.judge.clone(), json!(score.get())))
-    });
+    let votes = ruling
+        .votes
+        .iter()
+        .filter_map(|vote| vote.score.map(|score| (vote.judge.clone(), json!(score.get()))));
     let verified = Verified {
         reward: reward.or(options.masked),
         mask_sample: missing,
@@ -262,12 +263,7 @@ fn asked(sent: &Map<String, Value>) -> Result<Case, Fault> {
     let expected = std::iter::once("expected")
         .chain(aliases_of("expected").iter().copied())
         .find_map(|name| sent.get(name).cloned().and_then(text));
-    Ok(named(Case {
-        input,
-        output: Some(answer.unwrap_or_default()),
-        expected,
-        ..Case::default()
-    }))
+    Ok(named(Case { input, output: Some(answer.unwrap_or_default()), expected, ..Case::default() }))
 }
 
 fn is_message(item: &Value) -> bool {
@@ -276,9 +272,7 @@ fn is_message(item: &Value) -> bool {
 
 /// A conversation as one text; a single message of the user as what it says.
 fn conversation(items: &[Value]) -> String {
-    let role = |item: &Value| {
-        item.get("role").and_then(Value::as_str).unwrap_or("user").to_owned()
-    };
+    let role = |item: &Value| item.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
     let messages: Vec<&Value> = items.iter().filter(|item| is_message(item)).collect();
     match messages.as_slice() {
         [only] if role(only) == "user" => message_text(only),
@@ -377,8 +371,7 @@ pub(super) async fn classify(
         Input::One(text) => vec![text],
         Input::Several(texts) => texts,
     };
-    let cases =
-        texts.into_iter().map(|text| named(Case { output: Some(text), ..Case::default() }));
+    let cases = texts.into_iter().map(|text| named(Case { output: Some(text), ..Case::default() }));
     let rulings = all(&service, &place, cases.collect()).await?;
     decided(&rulings, "input")?;
     let options = service.options().reward;

@@ -166,10 +166,7 @@ pub(super) fn all(store: &std::path::Path) -> Result<Vec<RunRecord>, Fault> {
     }
 }
 
-pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    uri: Uri,
-) -> Result<Response, Fault> {
+pub(super) async fn list(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, Fault> {
     let part: Part = query(&uri)?;
     let limit = page(part.limit)?;
     let task = tokio::task::spawn_blocking(move || all(service.store()));
@@ -198,7 +195,10 @@ impl CasesQuery {
             return wrong("min_spread", "expected a number between 0 and 1");
         }
         if self.judge.is_some() && !self.outvoted && self.status.is_none() {
-            return wrong("judge", "says whom `status` or `outvoted` is about: give one of them too");
+            return wrong(
+                "judge",
+                "says whom `status` or `outvoted` is about: give one of them too",
+            );
         }
         Ok(Selection {
             decisions: self.decision.into_iter().collect(),

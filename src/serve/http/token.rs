@@ -77,7 +77,8 @@ impl Tokens {
         let text = std::fs::read_to_string(path)
             .map_err(|source| TokenError::Read { path: path.to_owned(), source })?;
         let tokens = text.lines().map(str::trim);
-        let mut tokens = tokens.filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+        let mut tokens =
+            tokens.filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
         if tokens.peek().is_none() {
             return Err(TokenError::Empty { path: path.to_owned() });
         }
