@@ -49,6 +49,24 @@ impl Case {
         case
     }
 
+    /// A case as people and programs send it: JSON, whose `id` may be left out or empty and is
+    /// then the content hash.
+    ///
+    /// # Errors
+    /// When a key is unknown, or a value has the wrong type: the path to it and what was
+    /// expected.
+    pub fn from_value(mut value: Value) -> Result<Self, crate::config::Problem> {
+        let Some(object) = value.as_object_mut() else {
+            return Err(crate::config::Problem::new("", "expected a JSON object with `output`"));
+        };
+        object.entry("id").or_insert_with(|| Value::String(String::new()));
+        let mut case: Self = crate::config::from_value(value)?;
+        if case.id.is_empty() {
+            case.id = case.content_id();
+        }
+        Ok(case)
+    }
+
     /// A hash of all that is judged (not of the id, group, split or source): 16 hexadecimal
     /// digits. The same content has the same id in every run and on every machine.
     #[must_use]

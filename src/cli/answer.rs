@@ -61,17 +61,11 @@ impl AnswerArgs {
     async fn read(&self, workspace: Option<&Workspace>) -> anyhow::Result<Case> {
         if let Some(file) = &self.case {
             let text = read_file(file)?;
-            let mut value = crate::config::json(&text).map_err(|message| {
+            let value = crate::config::json(&text).map_err(|message| {
                 anyhow::anyhow!("`{}` is not JSON: {message}", file.display())
             })?;
-            if let Some(object) = value.as_object_mut() {
-                object.entry("id").or_insert_with(|| serde_json::Value::String(String::new()));
-            }
-            let mut case: Case = crate::config::from_value(value)
+            let case = Case::from_value(value)
                 .with_context(|| format!("`{}` is not a case", file.display()))?;
-            if case.id.is_empty() {
-                case.id = case.content_id();
-            }
             return Ok(case);
         }
         let output = match (&self.answer, workspace, &self.changes) {

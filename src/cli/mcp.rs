@@ -63,7 +63,7 @@ async fn serve(args: &McpArgs, global: &Global, printer: &Printer) -> anyhow::Re
         );
     }
     warn(&panel, printer);
-    panel.slots = Some(Arc::new(tokio::sync::Semaphore::new(args.max_concurrency as usize)));
+    panel.places = Some(crate::provider::Places::new(args.max_concurrency as usize));
     let token = std::env::var("VENIRE_TOKEN").ok().filter(|_| args.http.is_some());
     let access = Access::new(args.host.clone(), token.as_deref())?;
     let store = Store::create(&global.store)?;

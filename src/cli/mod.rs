@@ -40,6 +40,8 @@ mod run_report;
 mod schema;
 mod score;
 mod select;
+#[cfg(feature = "server")]
+mod serve;
 mod show;
 mod sides;
 mod stop;
@@ -114,6 +116,8 @@ enum Verb {
     Report(report::ReportArgs),
     #[cfg(feature = "mcp")]
     Mcp(Box<mcp::McpArgs>),
+    #[cfg(feature = "server")]
+    Serve(Box<serve::ServeArgs>),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -196,6 +200,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Report(args) => report::run(args, global, printer),
         #[cfg(feature = "mcp")]
         Verb::Mcp(args) => mcp::run(args, global, printer),
+        #[cfg(feature = "server")]
+        Verb::Serve(args) => runtime()?.block_on(serve::run(args, global, printer)),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

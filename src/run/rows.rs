@@ -138,14 +138,14 @@ impl RulingRow {
     pub fn new(run: &str, ruling: &Ruling) -> Self {
         let profile = ruling.profile.as_ref();
         let key = profile.and_then(|own| own.key);
+        let word = reason_word(&ruling.reason);
         let reason = match &ruling.reason {
-            Reason::Threshold => "threshold".to_owned(),
-            Reason::RequiredJudge { judge } => format!("required_judge: {judge}"),
-            Reason::RequiredJudgeMissing { judge } => format!("required_judge_missing: {judge}"),
-            Reason::RequiredCriterion { criterion } => format!("required_criterion: {criterion}"),
-            Reason::NoQuorum => "no_quorum".to_owned(),
-            Reason::AcceptedAlone { judge } => format!("accepted_alone: {judge}"),
-            Reason::NoCalibration { detail } => format!("no_calibration: {detail}"),
+            Reason::Threshold | Reason::NoQuorum => word.to_owned(),
+            Reason::RequiredJudge { judge: name }
+            | Reason::RequiredJudgeMissing { judge: name }
+            | Reason::RequiredCriterion { criterion: name }
+            | Reason::AcceptedAlone { judge: name }
+            | Reason::NoCalibration { detail: name } => format!("{word}: {name}"),
         };
         Self {
             run: run.to_owned(),
@@ -172,6 +172,20 @@ impl RulingRow {
             key_score: key.map(|key| key.score),
             key_tiebreak: key.map(|key| key.tiebreak),
         }
+    }
+}
+
+/// Why a ruling was made, in a word: that of its JSON.
+#[must_use]
+pub fn reason_word(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Threshold => "threshold",
+        Reason::RequiredJudge { .. } => "required_judge",
+        Reason::RequiredJudgeMissing { .. } => "required_judge_missing",
+        Reason::RequiredCriterion { .. } => "required_criterion",
+        Reason::NoQuorum => "no_quorum",
+        Reason::AcceptedAlone { .. } => "accepted_alone",
+        Reason::NoCalibration { .. } => "no_calibration",
     }
 }
 

@@ -2,6 +2,10 @@
 //! They hold no logic that the library lacks.
 
 pub mod hook;
+#[cfg(feature = "server")]
+pub mod http;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 
+#[cfg(feature = "server")]
+pub use self::http::{Options, Server, Service, router};

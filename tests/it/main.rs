@@ -35,6 +35,10 @@ mod output;
 mod profile;
 mod provider;
 mod replies;
+#[cfg(feature = "server")]
+mod serve;
+#[cfg(feature = "server")]
+mod serving;
 mod signals;
 mod store_file;
 mod verbs;
