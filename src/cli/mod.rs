@@ -19,6 +19,7 @@ mod exit;
 mod export;
 mod figures;
 mod gate;
+mod import;
 mod init;
 mod joined;
 mod list;
@@ -106,6 +107,7 @@ enum Verb {
     Drift(Box<drift::DriftArgs>),
     Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Report(report::ReportArgs),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -170,6 +172,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Drift(args) => drift::run(args, global, printer),
         Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
+        Verb::Import(args) => import::run(args, printer),
         Verb::Report(args) => report::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),

@@ -25,6 +25,7 @@ mod gates;
 mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;
+mod import;
 mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;
