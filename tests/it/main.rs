@@ -27,6 +27,7 @@ mod golden;
 mod golden_cases;
 mod import;
 mod local_model;
+mod looks;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod newcomer;
