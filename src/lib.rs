@@ -8,6 +8,7 @@
 //!   [`Status`](verdict::Status), never a score.
 //! - [`text`], [`stats`], [`canonical`], [`config`]: text, numbers, hashing, files.
 //! - [`dataset`]: cases, labels and recorded judgements in, rows out, streamed.
+//! - [`import`]: result files of other tools as cases, judgements and labels.
 //! - [`rubric`]: what is scored.
 //! - [`provider`]: model servers: one request in, one normalised reply out.
 //! - [`judge`]: the [`Judge`](judge::Judge) trait and its kinds.
@@ -57,6 +58,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod dataset;
+pub mod import;
 mod inputs;
 pub mod judge;
 pub mod panel;

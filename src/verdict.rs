@@ -316,6 +316,11 @@ impl StatusCounts {
         self.0[status as usize] += 1;
     }
 
+    /// Adds another judge's counts.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, more)| *own += more);
+    }
+
     /// How many have this status.
     #[must_use]
     pub fn get(&self, status: Status) -> u64 {

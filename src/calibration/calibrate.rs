@@ -6,22 +6,20 @@
 use std::collections::BTreeMap;
 
 use super::baselines::baselines;
-use super::certificate::{Certificate, CertificateOptions, Mode};
+use super::certificate::Certificate;
 use super::dependence::dependence;
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured};
 use super::grouping::{Groups, Items};
 use super::judge_metrics::{
-    IntervalOptions, JudgeMetrics, OperatingPoint, Series, judge_metrics, length_effect, repeats,
-    series_of,
+    JudgeMetrics, OperatingPoint, Series, judge_metrics, length_effect, repeats, series_of,
 };
 use super::label_noise::label_noise;
 use super::labelled::{LabelledCase, Target};
-use super::loops::Loops;
 use super::map::{FitData, FittedMap, MINIMUM_LABELS, Map, fit_map};
 use super::operating_point::{accepts, fitted, operating_point};
+use super::options::Options;
 use super::panel::{Key, Missing, PanelAggregate, PanelModel, plain_median, rank, target};
-use super::positive::Accept;
 use super::profile::PartGroups;
 use super::raters::{categories_kappa, raters};
 use super::report::{
@@ -33,117 +31,7 @@ use super::table::{JudgeColumn, JudgeKind, Table};
 use crate::dataset::LabelSource;
 use crate::stats::agreement::Weighting;
 use crate::stats::interval::wilson;
-
-/// What is asked of a calibration.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What graded scores must reach to accept; fitted where `None`.
-    pub accept: Option<Accept>,
-    /// Bound of the certified error, in (0,1).
-    pub alpha: f64,
-    /// One minus the confidence, in (0,1).
-    pub delta: f64,
-    /// What is bounded.
-    pub mode: Mode,
-    /// How labels are split.
-    pub split: SplitPlan,
-    /// Seed of the split, the draws and the resampling.
-    pub seed: u64,
-    /// How votes become a key.
-    pub aggregate: PanelAggregate,
-    /// Least votes for a decision; a majority of the judges where `None`.
-    pub quorum: Option<usize>,
-    /// Nominal coverage of intervals, in (0,1).
-    pub level: f64,
-    /// Bootstrap replicates where groups have several cases.
-    pub resamples: usize,
-    /// Cost advantage of a judge in the alternative-annotator test.
-    pub epsilon: f64,
-    /// When, for the certificate.
-    pub date: String,
-    /// The loops whose generations the cases are, where loops are calibrated.
-    pub loops: Option<Loops>,
-}
-
-impl Default for Options {
-    /// alpha 0.05, delta 0.10, 95 % intervals, a quarter of the groups to fit, seed 0.
-    fn default() -> Self {
-        Self {
-            accept: None,
-            alpha: 0.05,
-            delta: 0.10,
-            mode: Mode::default(),
-            split: SplitPlan::default(),
-            seed: 0,
-            aggregate: PanelAggregate::default(),
-            quorum: None,
-            level: 0.95,
-            resamples: 1000,
-            epsilon: 0.2,
-            date: String::new(),
-            loops: None,
-        }
-    }
-}
-
-impl Options {
-    pub(super) fn check(&self) -> Result<(), CalibrationError> {
-        for (option, value) in
-            [("--alpha", self.alpha), ("--delta", self.delta), ("--level", self.level)]
-        {
-            if !(value > 0.0 && value < 1.0) {
-                let expected = "a number between 0 and 1";
-                return Err(CalibrationError::OutOfRange { option, value, expected });
-            }
-        }
-        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
-            let (option, expected) = ("--epsilon", "a number from 0");
-            return Err(CalibrationError::OutOfRange { option, value: self.epsilon, expected });
-        }
-        if let Some(loops) = &self.loops {
-            if loops.generations == 0 {
-                let (option, expected) = ("--generations", "at least one");
-                return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
-            }
-            if self.mode == Mode::FalseAcceptanceShare {
-                return Err(CalibrationError::LoopMode);
-            }
-        }
-        if self.quorum == Some(0) {
-            let (option, expected) = ("--quorum", "at least one vote");
-            return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
-        }
-        Ok(())
-    }
-
-    /// A quorum that no case can reach would certify a panel that never decides.
-    pub(super) fn check_quorum(&self, judges: usize) -> Result<(), CalibrationError> {
-        match self.quorum {
-            Some(quorum) if quorum > judges => Err(CalibrationError::OutOfRange {
-                option: "--quorum",
-                value: quorum as f64,
-                expected: "at most one vote for each judge",
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn intervals(&self) -> IntervalOptions {
-        IntervalOptions { level: self.level, resamples: self.resamples, seed: self.seed }
-    }
-
-    pub(super) fn certificate(&self) -> CertificateOptions {
-        CertificateOptions {
-            mode: self.mode,
-            alpha: self.alpha,
-            delta: self.delta,
-            seed: self.seed,
-            level: self.level,
-            resamples: self.resamples,
-            loops: self.loops.is_some(),
-        }
-    }
-}
+use crate::verdict::StatusCounts;
 
 /// Calibrates the judges and the panel of a table.
 ///
@@ -227,6 +115,7 @@ impl Work<'_> {
         let split = self.split.report.clone();
         let loops = self.loop_report(&model, &fit, &report, &certificate);
         let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
+        let slices = self.slices(&model, &fitted, &fit, &report, &certificate);
         let certified = certificate.certified_key();
         let curves = self.curves(&model, &fitted, &report, &panel, by_model, certified);
         Calibration {
@@ -272,8 +161,10 @@ impl Work<'_> {
                     data_hash: self.data_hash(),
                     certify_hash: split.certify.as_ref().map(|part| part.hash.clone()),
                     date: self.options.date.clone(),
+                    looks: self.options.looks.clone(),
                 },
             },
+            slices,
             raters: raters(
                 self.table,
                 &fitted.comparable,
@@ -284,6 +175,7 @@ impl Work<'_> {
             label_noise: noise,
             curves,
             warnings,
+            group_hint: self.items.group_hint.clone(),
             groups: self.part_groups(),
             split,
             accept,
@@ -520,6 +412,15 @@ impl Work<'_> {
             quorum: model.quorum as u64,
             no_quorum: (rows.len() - decided.len()) as u64,
             distinct_keys: bad.len() as u64,
+            map: model.map.clone(),
+            statuses: self.table.judges.iter().fold(StatusCounts::default(), |mut sum, judge| {
+                sum.merge(&judge.statuses);
+                sum
+            }),
+            as_run: self.options.ruled.as_ref().map(|ran| {
+                let (series, _, point) = self.as_run(ran, rows);
+                judge_metrics("as_run", JudgeKind::Graded, Some(point), &series, intervals)
+            }),
             plain_median: self.plain(rows, fit, model.quorum, fitted),
             plain_median_complete_cases: self.plain(&complete, fit, model.quorum, fitted),
             dependence: dependence(
@@ -621,7 +522,7 @@ impl Work<'_> {
         rows.iter().map(|&i| self.items.facts[i].as_ref().and_then(|facts| facts.length)).collect()
     }
 
-    fn part_groups(&self) -> PartGroups {
+    pub(super) fn part_groups(&self) -> PartGroups {
         let hashes = |part| {
             let mut hashes: Vec<String> = (0..self.split.parts.len())
                 .filter(|&i| self.split.parts[i] == Some(part))
@@ -635,7 +536,7 @@ impl Work<'_> {
     }
 
     /// Hash of cases, labels, groups and scores, whatever the order of the files.
-    fn data_hash(&self) -> String {
+    pub(super) fn data_hash(&self) -> String {
         let mut lines: Vec<String> = (0..self.table.cases().len())
             .map(|i| {
                 let case = &self.table.cases()[i];
@@ -654,7 +555,7 @@ impl Work<'_> {
     }
 
     pub(super) fn warnings(&self, fitted: &Fitted) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<String> = self.items.group_hint.iter().cloned().collect();
         let counts = &self.table.counts;
         let by_model = self.table.labels.sources.get(&LabelSource::Model);
         if let Some(n) = by_model {

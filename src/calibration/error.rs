@@ -40,11 +40,73 @@ pub enum CalibrationError {
         /// The file.
         path: String,
     },
+    /// A rule that no label fits, nor can fit.
+    #[error(
+        "no label of criterion `{criterion}` is good by the rule `{rule}`: its labels are {}{}",
+        quoted(.values),
+        if *.more { " and more" } else { "" }
+    )]
+    PositiveMatchesNothing {
+        /// The rule.
+        rule: String,
+        /// The criterion.
+        criterion: String,
+        /// Values that occur.
+        values: Vec<String>,
+        /// Whether there are further ones.
+        more: bool,
+    },
+    /// A file with a header and nothing else.
+    #[error("there is no {what}: the file has no rows below its header")]
+    NoData {
+        /// `label` or `judgement`.
+        what: &'static str,
+    },
     /// An accept rule that can't be understood.
     #[error("`{text}` is no accept rule: expected `>=` and a number, such as `>=4`")]
     Accept {
         /// What was written.
         text: String,
+    },
+    /// A sealed part that another candidate has opened.
+    #[error(
+        "the sealed part was opened on {date}{}: it certifies once, and this is another candidate; collect new labels",
+        profile.as_ref().map_or(String::new(), |own| format!(" for `{own}`"))
+    )]
+    SealOpened {
+        /// When.
+        date: String,
+        /// The profile that was made.
+        profile: Option<String>,
+    },
+    /// A sealed part that is none, since its groups were used before.
+    #[error(
+        "the sealed part is not unseen: {groups} of its groups were used on {date}; seal them with the same share from the first calibration on"
+    )]
+    SealBroken {
+        /// How many.
+        groups: u64,
+        /// When.
+        date: String,
+    },
+    /// A sealed part that is everything, or nothing.
+    #[error("{cases} cases are sealed and {open} are not: choose another share for `--sealed`")]
+    SealEmpty {
+        /// Sealed cases.
+        cases: u64,
+        /// The others.
+        open: u64,
+    },
+    /// A ledger that can't be read or written.
+    #[error("failed to {action} the ledger of looks `{path}`")]
+    Ledger {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
     },
     /// `>=x` over labels that are words.
     #[error(

@@ -10,6 +10,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::error::CalibrationError;
+use super::group_hint::GroupHint;
 use super::labelled::LabelledCase;
 use crate::case::Case;
 use crate::dataset::{ReadOptions, Reader, Source};
@@ -77,13 +78,15 @@ pub struct Items {
     pub facts: Vec<Option<ItemFacts>>,
     /// Whether there is a file of cases.
     pub present: bool,
+    /// What looks like a group that nobody named, in words.
+    pub group_hint: Option<String>,
 }
 
 impl Items {
     /// Facts of these cases, without a file.
     #[must_use]
     pub fn absent(cases: usize) -> Self {
-        Self { facts: vec![None; cases], present: false }
+        Self { facts: vec![None; cases], ..Self::default() }
     }
 
     /// Reads the facts of the labelled cases; others are passed over.
@@ -100,13 +103,17 @@ impl Items {
             cases.iter().enumerate().map(|(i, case)| (case.id.as_str(), i)).collect();
         let mut facts = vec![None; cases.len()];
         let mut reader = Reader::open(source, options)?;
+        let mut hint = GroupHint::default();
         while let Some(row) = reader.next_row() {
             let case = row?.case;
             if let Some(&place) = places.get(case.id.as_str()) {
                 facts[place] = Some(ItemFacts::of(&case, grouping));
+                hint.add(&case);
             }
         }
-        Ok(Self { facts, present: true })
+        let automatic = matches!(grouping, Grouping::Automatic);
+        let group_hint = if automatic { hint.said() } else { None };
+        Ok(Self { facts, present: true, group_hint })
     }
 }
 

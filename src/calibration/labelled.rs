@@ -11,6 +11,9 @@ use super::error::CalibrationError;
 use super::positive::Positive;
 use crate::dataset::{Label, LabelScale, LabelSet, LabelSource, LabelValue};
 
+/// Values of labels that a message names.
+const VALUES: usize = 8;
+
 /// One rater's label of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rating {
@@ -82,6 +85,9 @@ pub struct Labels {
 /// When it is not among the labels, or several are and none is named.
 pub fn resolve_criterion(set: &LabelSet, named: Option<&str>) -> Result<String, CalibrationError> {
     let present: Vec<String> = set.scales.keys().cloned().collect();
+    if present.is_empty() {
+        return Err(CalibrationError::NoData { what: "label" });
+    }
     match named {
         Some(name) if set.scales.contains_key(name) => Ok(name.to_owned()),
         Some(name) => Err(CalibrationError::UnknownCriterion {
@@ -111,6 +117,26 @@ impl Labels {
         let mut gathered = Gathered::default();
         for label in set.labels.iter().filter(|label| label.criterion == criterion) {
             gathered.add(label, positive, &words)?;
+        }
+        let seen = || set.labels.iter().filter(|own| own.criterion == criterion);
+        if !gathered.cases.is_empty()
+            && !seen().any(|own| positive.matches(&own.value) == Some(true))
+            && !positive.possible(scale.scale.as_ref())
+        {
+            let mut values: Vec<String> = Vec::new();
+            for own in seen() {
+                let value = own.value.to_string();
+                if values.len() <= VALUES && !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            values.sort();
+            return Err(CalibrationError::PositiveMatchesNothing {
+                rule: positive.to_string(),
+                criterion,
+                more: values.len() > VALUES,
+                values: values.into_iter().take(VALUES).collect(),
+            });
         }
         let target = match positive {
             Positive::AtLeast(_) => Target::LabelScale,

@@ -10,20 +10,24 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::as_run::Ruled;
 use super::baselines::{baselines, top_share};
-use super::calibrate::{Fitted, Options, PanelSeries, Work};
+use super::calibrate::{Fitted, PanelSeries, Work};
+use super::certificate::Certificate;
+use super::certified_alone::CertifiedAlone;
 use super::contender::{Contender, ContenderKind, Field, Made};
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::grouping::{Groups, Items};
 use super::judge_metrics::{OperatingPoint, Series};
 use super::labelled::LabelledCase;
+use super::options::Options;
 use super::pairwise::{
     Comparison, Difference, Measure, PairOptions, against, compare, letter, letters,
 };
 use super::positive::Positive;
 use super::split::{Part, Split, SplitPlan, SplitReport};
-use super::table::{Counts, JudgeColumn, JudgeKind, Moments, Table};
+use super::table::{Counts, JudgeColumn, JudgeKind, Table};
 use crate::dataset::LabelSource;
 use crate::stats::bootstrap::Resampling;
 use crate::stats::interval::wilson;
@@ -38,19 +42,6 @@ pub struct PanelOf {
     pub judges: Vec<String>,
     /// What the panel decided itself, where it ran.
     pub ruled: Option<usize>,
-}
-
-/// What a panel that ran decided.
-#[derive(Clone, Debug, Default)]
-pub struct Ruled {
-    /// Score and decision by case; `None` for an undecided one.
-    pub rulings: HashMap<String, (Option<f64>, Option<bool>)>,
-    /// US dollars a case.
-    pub costs: Moments,
-    /// Milliseconds a case, judges working side by side.
-    pub latencies: Moments,
-    /// The score an accepted case must reach.
-    pub threshold: Option<f64>,
 }
 
 /// What is asked of a leaderboard.
@@ -139,6 +130,8 @@ pub struct Leaderboard {
     pub best_baseline: String,
     /// Each judge and panel against it.
     pub against_baseline: Vec<Difference>,
+    /// Each judge with a threshold certified for it alone, and the panels with theirs.
+    pub certified: Vec<CertifiedAlone>,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
     /// The row that limits are about, where none is named.
@@ -196,9 +189,12 @@ pub fn leaderboard(
     }];
     let panels = if panels.is_empty() && table.judges.len() > 1 { &whole } else { panels };
     let mut subject = contenders.first().map(|own| own.name.clone()).unwrap_or_default();
+    let mut certified = work.certified_alone(&rows);
     for (place, panel) in panels.iter().enumerate() {
         let seated = seated(table, panel)?;
-        let own = panel_contenders(&work, field, panel, &seated, ruled, &mut warnings);
+        let (own, certificate) =
+            panel_contenders(&work, field, panel, &seated, ruled, &mut warnings);
+        certified.extend(CertifiedAlone::of(&panel.name, 1, certificate));
         if place == 0
             && let Some(first) = own.first()
         {
@@ -247,6 +243,7 @@ pub fn leaderboard(
         comparisons,
         best_baseline: best.map(|best| best.name.clone()).unwrap_or_default(),
         against_baseline,
+        certified,
         warnings,
         subject,
     };
@@ -308,7 +305,7 @@ fn panel_contenders(
     seated: &[usize],
     ruled: &[Ruled],
     warnings: &mut Vec<String>,
-) -> Vec<Contender> {
+) -> (Vec<Contender>, Certificate) {
     let all = seated.len() == work.table.judges.len()
         && seated.iter().enumerate().all(|(place, j)| place == *j);
     let table =
@@ -353,45 +350,19 @@ fn panel_contenders(
         let name = format!("{} (plain median)", panel.name);
         found.push(Contender::new(field, made(name, series, scored, point)));
     }
-    found
+    (found, certificate)
 }
 
-/// What a panel decided itself, on the cases that it ruled on.
+/// What a panel decided itself, as a contender.
 fn as_run(work: &Work<'_>, field: Field<'_>, name: &str, ran: &Ruled) -> Contender {
-    let table = work.table;
-    let of = |i: usize| ran.rulings.get(&table.cases()[i].id);
-    let scored: Vec<usize> = field
-        .rows
-        .iter()
-        .copied()
-        .filter(|&i| of(i).is_some_and(|(score, accepted)| score.is_some() && accepted.is_some()))
-        .collect();
-    let pick = |i: &usize| of(*i).copied().unwrap_or_default();
-    let good: Vec<bool> = scored.iter().map(|&i| table.cases()[i].good).collect();
-    let kind = JudgeKind::Graded;
-    let series = Series {
-        score: scored.iter().filter_map(|i| pick(i).0).collect(),
-        target: scored.iter().map(|&i| super::panel::target(table, &table.cases()[i])).collect(),
-        accepted: Some(scored.iter().filter_map(|i| pick(i).1).collect()),
-        group: scored.iter().map(|&i| field.groups.of_case[i]).collect(),
-        // Scores of a run lie in [0,1].
-        comparable: table.labels.target == super::labelled::Target::Good
-            || table.labels.scale.scale.is_some_and(|own| (own.low(), own.high()) == (0.0, 1.0)),
-        good,
-        rank: Vec::new(),
-    };
+    let (series, scored, point) = work.as_run(ran, field.rows);
     let level = field.intervals.level;
-    let point = OperatingPoint {
-        accept: "as the panel ruled".to_owned(),
-        threshold: ran.threshold,
-        origin: "declared",
-    };
     Contender::new(
         field,
         Made {
             name: name.to_owned(),
             kind: ContenderKind::Panel,
-            scores: kind,
+            scores: JudgeKind::Graded,
             point: Some(point),
             series,
             scored,

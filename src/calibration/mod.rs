@@ -6,28 +6,34 @@
 //! is undefined with its reason; too few bad cases give *not certifiable*, never a number.
 //! Labels by a model are never called calibration and certify nothing.
 
+pub mod as_run;
 pub mod baselines;
 mod calibrate;
 pub mod certificate;
+pub mod certified_alone;
 pub mod compare;
 pub mod contender;
 pub mod curves;
 pub mod dependence;
 pub mod drift;
 pub mod drift_profile;
+pub mod drift_series;
 mod error;
 pub mod estimate;
 pub mod figure;
+mod group_hint;
 pub mod grouping;
 pub mod in_force;
 pub mod judge_metrics;
 pub mod label_noise;
 pub mod labelled;
 pub mod leaderboard;
+pub mod ledger;
 pub mod limit;
 pub mod loops;
 pub mod map;
 mod operating_point;
+mod options;
 pub mod paired_recording;
 pub mod pairwise;
 pub mod panel;
@@ -39,16 +45,18 @@ pub mod read;
 pub mod recording;
 pub mod report;
 mod seated;
+pub mod slices;
 pub mod split;
 pub mod subsets;
 mod sums;
 pub mod table;
 pub mod trajectories;
 
-pub use calibrate::{Options, calibrate, certify};
+pub use calibrate::{calibrate, certify};
 pub use error::CalibrationError;
 pub use figure::{Figure, Measured};
 pub use in_force::InForce;
+pub use options::Options;
 pub use positive::{Accept, Positive};
 pub use profile::Profile;
 pub use report::Calibration;

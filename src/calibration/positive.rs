@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::CalibrationError;
 use crate::dataset::LabelValue;
+use crate::score::Scale;
 
 /// Which labels are good: `>=x`, `=label`, or a list of labels.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +57,20 @@ impl Positive {
                 "by the rule `{self}` {above} of {n} labels are above {most} and count as bad: is `>={least}` meant?"
             )
         })
+    }
+
+    /// Whether a label on this scale can be good, though none that was seen is. Words have no
+    /// scale, and numbers may lie on none.
+    #[must_use]
+    pub fn possible(&self, scale: Option<&Scale>) -> bool {
+        let Some(scale) = scale else { return false };
+        match self {
+            Self::AtLeast(least) => *least <= scale.high(),
+            Self::OneOf(values) => values.iter().any(|value| match value {
+                LabelValue::Number(number) => (scale.low()..=scale.high()).contains(number),
+                LabelValue::Text(_) => false,
+            }),
+        }
     }
 
     /// Whether a judge's score is one of the good values.

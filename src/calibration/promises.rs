@@ -73,18 +73,26 @@ impl Work<'_> {
         if let Some(reason) = refused {
             return OwnCertificate::refused(reason);
         }
+        match self.own_cases(j, rows) {
+            Some(cases) => OwnCertificate::of(&cases, self.options.certificate()),
+            None => OwnCertificate::refused("it has no score on a labelled case"),
+        }
+    }
+
+    /// What a judge's own threshold is certified on; `None` without a single score.
+    pub(super) fn own_cases(&self, j: usize, rows: &[usize]) -> Option<Vec<CertifyCase<'_>>> {
         let judge = &self.table.judges[j];
         let highest = judge.scores.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
         let highest = judge.unit.map_or(highest, |[zero, one]| highest.max(zero).max(one));
         if highest == f64::NEG_INFINITY {
-            return OwnCertificate::refused("it has no score on a labelled case");
+            return None;
         }
         let key = |i: usize, missing| match (judge.scores[i], missing) {
             (Some(score), _) => Some((score, score)),
             (None, Missing::Highest) => Some((highest, highest)),
             (None, Missing::LeftOut) => None,
         };
-        OwnCertificate::of(&self.certify_cases(rows, key), self.options.certificate())
+        Some(self.certify_cases(rows, key))
     }
 
     /// The thresholds for fewer judges than all.

@@ -7,11 +7,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::as_run::Ruled;
 use super::error::CalibrationError;
+use super::group_hint;
 use super::grouping::{Grouping, Groups, Items};
 use super::labelled::{Labels, resolve_criterion};
-use super::leaderboard::{PanelOf, Ruled};
+use super::leaderboard::PanelOf;
 use super::positive::Positive;
+use super::split::sealed_cases;
 use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
 use crate::dataset::{
     FieldMap, JudgementReader, LabelOptions, LabelSet, ReadOptions, RowKind, Source,
@@ -55,6 +58,9 @@ pub struct Inputs<'a> {
     pub judge_scales: BTreeMap<String, Scale>,
     /// The judges to use; all of them where empty.
     pub judges: Vec<String>,
+    /// Whether judges of a run that have no vote on its panel are left out, unless they are
+    /// named.
+    pub voters_only: bool,
     /// Whether judged cases without a label are kept, as in
     /// [`TableOptions::keep_unlabelled`].
     pub keep_unlabelled: bool,
@@ -78,6 +84,35 @@ pub struct Joined {
     pub warnings: Vec<String>,
 }
 
+impl Joined {
+    /// The same without the sealed part, which nothing may see.
+    ///
+    /// # Errors
+    /// When nothing is sealed, or everything.
+    pub fn without_sealed(self, share: f64) -> Result<Self, CalibrationError> {
+        let sealed = sealed_cases(share, &self.groups, &self.items);
+        let rows: Vec<usize> = (0..sealed.len()).filter(|&i| !sealed[i]).collect();
+        if rows.is_empty() || rows.len() == sealed.len() {
+            return Err(CalibrationError::SealEmpty {
+                cases: (sealed.len() - rows.len()) as u64,
+                open: rows.len() as u64,
+            });
+        }
+        let name = |&i: &usize| self.groups.names[self.groups.of_case[i]].clone();
+        Ok(Self {
+            table: self.table.select(&rows),
+            groups: Groups::numbered(rows.iter().map(name).collect()),
+            items: Items {
+                facts: rows.iter().map(|&i| self.items.facts[i].clone()).collect(),
+                present: self.items.present,
+                group_hint: self.items.group_hint,
+            },
+            group: self.group,
+            warnings: self.warnings,
+        })
+    }
+}
+
 impl Inputs<'_> {
     /// Reads everything and joins it.
     ///
@@ -99,7 +134,7 @@ impl Inputs<'_> {
             self.case_options.clone()
         };
         let set = self.label_set(&of(RowKind::Label), &case_options)?;
-        if let (true, Some(source)) = (set.labels.is_empty(), self.labels.or(self.items)) {
+        if let (true, None, Some(source)) = (set.labels.is_empty(), self.labels, self.items) {
             return Err(CalibrationError::NoLabels { path: source.name().to_owned() });
         }
         let named = self.label_criterion.or(self.criterion);
@@ -116,6 +151,7 @@ impl Inputs<'_> {
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
         let mut sources = Sources::new();
+        let mut warnings: Vec<String> = Vec::new();
         match self.judgements {
             Judgements::File(source) => {
                 let options = of(RowKind::Judgement);
@@ -123,23 +159,37 @@ impl Inputs<'_> {
             }
             Judgements::Runs(store, runs) => {
                 for (run, prefix) in named_runs(store, runs)? {
+                    for judge in voteless(&run.panel).iter().filter(|_| self.voters_only) {
+                        let name = format!("{prefix}{judge}");
+                        if self.judges.is_empty() {
+                            builder.without(&name);
+                            warnings.push(format!(
+                                "judge `{name}` has no vote on its panel (`report_only` or `weight = 0`) and is left out: `--judge` names those to keep"
+                            ));
+                        }
+                    }
                     read_run(&mut builder, store, &run, &prefix, &criterion, &mut sources)?;
                 }
             }
         }
         sources.retain(|judge, _| self.judges.is_empty() || self.judges.contains(judge));
-        let mut warnings: Vec<String> =
-            sources.iter().filter_map(|(judge, s)| s.warning(judge)).collect();
+        warnings.extend(sources.iter().filter_map(|(judge, s)| s.warning(judge)));
         let table = builder.finish()?;
         if table.labels.words.is_empty() {
             let ratings = table.cases().iter().flat_map(|case| &case.ratings);
             warnings.extend(self.positive.doubt(ratings.map(|rating| rating.value)));
         }
-        let items = match self.items {
+        let automatic = matches!(self.grouping, Grouping::Automatic);
+        let mut items = match self.items {
             Some(source) => Items::read(source, &case_options, table.cases(), &self.grouping)?,
             None => Items::absent(table.cases().len()),
         };
         let groups = Groups::assign(table.cases(), &items, &self.grouping)?;
+        if !automatic || groups.len() < groups.of_case.len() {
+            items.group_hint = None;
+        } else if items.group_hint.is_none() {
+            items.group_hint = group_hint::of_ids(table.cases());
+        }
         let group = self.grouping.describe();
         Ok(Joined { table, items, groups, group, warnings })
     }
@@ -206,7 +256,7 @@ fn read_run(
     let inverted = inverted(&run.panel);
     each_verdict(store, run.number, |case, verdict| {
         let judge = format!("{prefix}{}", verdict.judge);
-        if !wanted.is_empty() && !wanted.contains(&judge) {
+        if (!wanted.is_empty() && !wanted.contains(&judge)) || !builder.uses(&judge) {
             builder.leave_out(&judge);
             return Ok(());
         }
@@ -232,6 +282,19 @@ fn read_run(
         builder.observe(&judge, &verdict.fingerprint, verdict.cost_usd, verdict.latency_ms);
         Ok(())
     })
+}
+
+/// The judges that have no vote on a run's panel, from its stored configuration.
+fn voteless(panel: &str) -> Vec<String> {
+    let Ok(panel) = serde_json::from_str::<Value>(panel) else { return Vec::new() };
+    let judges = panel.get("judge").and_then(Value::as_array).into_iter().flatten();
+    judges
+        .filter(|judge| {
+            judge.get("report_only").and_then(Value::as_bool) == Some(true)
+                || judge.get("weight").and_then(Value::as_f64) == Some(0.0)
+        })
+        .filter_map(|judge| judge.get("name").and_then(Value::as_str).map(str::to_owned))
+        .collect()
 }
 
 /// The judges whose votes a run's panel turned round, from its stored configuration.

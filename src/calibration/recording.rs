@@ -353,6 +353,9 @@ impl Rows {
                 line: reader.line(),
             });
         }
+        if rows.cases.is_empty() && other.is_empty() {
+            return Err(CalibrationError::NoData { what: "judgement" });
+        }
         match (&options.criterion, rows.cases.is_empty()) {
             (None, _) if !other.is_empty() => {
                 other.extend(criterion);

@@ -13,11 +13,13 @@ use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::judge_metrics::{JudgeMetrics, OperatingPoint, Repeats};
 use super::label_noise::LabelNoise;
 use super::labelled::Target;
+use super::ledger::Looks;
 use super::loops::LoopReport;
-use super::map::FittedMap;
+use super::map::{FittedMap, Map};
 use super::panel::{PanelAggregate, PanelModel};
 use super::positive::Positive;
 use super::raters::Raters;
+use super::slices::SliceReport;
 use super::split::SplitReport;
 use super::subsets::{Confusion, OwnCertificate, Subsets};
 use super::table::{Counts, SeatFacts};
@@ -97,6 +99,14 @@ pub struct PanelReport {
     pub no_quorum: u64,
     /// Distinct keys among the bad cases: what a threshold can tell apart.
     pub distinct_keys: u64,
+    /// From its median to the labels' scale.
+    pub map: Map,
+    /// Statuses of all its judges' measurements together.
+    pub statuses: StatusCounts,
+    /// The panel as it ruled when it ran, vetoes and its own threshold included; for a run
+    /// alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_run: Option<JudgeMetrics>,
     /// From the votes to the key.
     pub model: PanelModel,
     /// The plain lower median, without any calibration.
@@ -127,6 +137,9 @@ pub struct Binding {
     pub certify_hash: Option<String>,
     /// When, in UTC.
     pub date: String,
+    /// How often these labels had been looked at for a certificate, where a ledger says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
 }
 
 /// The certificate with what it is bound to.
@@ -187,6 +200,9 @@ pub struct Calibration {
     /// What the log of loops says, where loops were calibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loops: Option<LoopReport>,
+    /// Figures by fields of the cases, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<SliceReport>,
     /// The people.
     pub raters: Raters,
     /// What to beat.
@@ -197,6 +213,9 @@ pub struct Calibration {
     pub curves: Curves,
     /// What to know before trusting the figures.
     pub warnings: Vec<String>,
+    /// A field that looks like a group, where none was named; among the warnings too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_hint: Option<String>,
     /// Version-independent hashes of the groups of both parts, which must be disjoint.
     #[serde(skip)]
     pub groups: super::profile::PartGroups,

@@ -10,6 +10,9 @@ use super::error::CalibrationError;
 use super::grouping::{Groups, Items};
 use super::labelled::LabelledCase;
 
+/// Of no seed that a user may choose.
+const SEAL: u64 = 0x5ea1_5ea1_5ea1_5ea1;
+
 /// A part of the labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -29,6 +32,8 @@ pub enum SplitPlan {
     Share(f64),
     /// By the field `split` of the cases.
     Data,
+    /// The sealed part certifies, this share of the groups; all others fit.
+    Sealed(f64),
 }
 
 impl Default for SplitPlan {
@@ -58,7 +63,7 @@ pub struct PartCounts {
 /// The split as it is reported and kept in a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SplitReport {
-    /// `none`, `share` or `data`.
+    /// `none`, `share`, `data` or `sealed`.
     pub kind: String,
     /// Share of the groups that fit, for `share`.
     pub fit_share: Option<f64>,
@@ -103,6 +108,11 @@ impl Split {
             SplitPlan::None => vec![None; cases.len()],
             SplitPlan::Share(share) => by_share(share, seed, cases, groups, items)?,
             SplitPlan::Data => by_data(cases, items)?,
+            SplitPlan::Sealed(share) => {
+                let sealed = sealed_cases(share, groups, items);
+                let part = |sealed| if sealed { Part::Certify } else { Part::Fit };
+                sealed.into_iter().map(|own| Some(part(own))).collect()
+            }
         };
         check_disjoint(cases, groups, items, &parts)?;
         let counts = |part| count(part, &parts, cases, groups);
@@ -112,11 +122,12 @@ impl Split {
                 SplitPlan::None => "none",
                 SplitPlan::Share(_) => "share",
                 SplitPlan::Data => "data",
+                SplitPlan::Sealed(_) => "sealed",
             }
             .to_owned(),
             fit_share: match plan {
                 SplitPlan::Share(share) => Some(share),
-                SplitPlan::None | SplitPlan::Data => None,
+                SplitPlan::None | SplitPlan::Data | SplitPlan::Sealed(_) => None,
             },
             seed,
             group: group.to_owned(),
@@ -139,6 +150,28 @@ fn seeded_hash(seed: u64, name: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes()).update(name.as_bytes());
     *hasher.finalize().as_bytes()
+}
+
+/// Which cases are of the sealed part: this share of the groups, chosen by a hash of a group's
+/// name alone, so that no seed moves them and labels that come later leave them where they are.
+/// Groups that share a text are sealed together.
+#[must_use]
+pub fn sealed_cases(share: f64, groups: &Groups, items: &Items) -> Vec<bool> {
+    let blocks = join_by_content(groups, items);
+    let mut names: Vec<Option<&str>> = vec![None; groups.len()];
+    for (group, name) in groups.names.iter().enumerate() {
+        let held = &mut names[blocks[group]];
+        *held = Some(held.map_or(name.as_str(), |own| own.min(name.as_str())));
+    }
+    let sealed = |group: usize| {
+        let name = names[blocks[group]].unwrap_or_default();
+        let hash = seeded_hash(SEAL, name);
+        let mut first = [0; 8];
+        first.copy_from_slice(&hash[..8]);
+        // The 53 bits that a number between 0 and 1 holds.
+        ((u64::from_le_bytes(first) >> 11) as f64) / ((1_u64 << 53) as f64) < share
+    };
+    groups.of_case.iter().map(|group| sealed(*group)).collect()
 }
 
 /// Orders names by chance: the same for the same seed, whatever their order in a file.

@@ -54,7 +54,7 @@ fn the_split_depends_on_the_seed_and_not_on_the_order_of_the_file() {
 fn groups_with_the_same_text_go_to_one_part() {
     let cases = cases(60);
     let groups = by_question(&cases);
-    let mut items = Items { facts: vec![None; 60], present: true };
+    let mut items = Items { facts: vec![None; 60], present: true, ..Items::default() };
     // Question 0 and question 9 hold one text.
     for place in [0, 27] {
         let content = Some("same".to_owned());
@@ -73,10 +73,10 @@ fn a_case_in_both_parts_is_refused() {
     let groups = by_question(&cases);
     let fact = |split: &str| Some(ItemFacts { split: Some(split.into()), ..ItemFacts::default() });
     let facts = ["fit", "fit", "certify", "test", "test", "test"].map(fact).to_vec();
-    let items = Items { facts, present: true };
+    let items = Items { facts, present: true, ..Items::default() };
     let error = Split::make(SplitPlan::Data, 0, &cases, &groups, &items, "q").unwrap_err();
     assert!(error.to_string().contains("of one group"), "{error}");
-    let strange = Items { facts: vec![fact("holdout"); 6], present: true };
+    let strange = Items { facts: vec![fact("holdout"); 6], present: true, ..Items::default() };
     let error = Split::make(SplitPlan::Data, 0, &cases, &groups, &strange, "q").unwrap_err();
     assert!(error.to_string().contains("`holdout`"), "{error}");
 }

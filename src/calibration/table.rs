@@ -357,6 +357,7 @@ pub struct TableBuilder {
     unlabelled: HashSet<String>,
     other_criteria: BTreeSet<String>,
     other_judges: BTreeSet<String>,
+    without: HashSet<String>,
     counts: Counts,
 }
 
@@ -378,6 +379,7 @@ impl TableBuilder {
             unlabelled: HashSet::new(),
             other_criteria: BTreeSet::new(),
             other_judges: BTreeSet::new(),
+            without: HashSet::new(),
             counts: Counts::default(),
         }
     }
@@ -455,7 +457,13 @@ impl TableBuilder {
     #[must_use]
     pub fn uses(&self, judge: &str) -> bool {
         let wanted = &self.options.judges;
-        wanted.is_empty() || wanted.iter().any(|name| name == judge)
+        !self.without.contains(judge)
+            && (wanted.is_empty() || wanted.iter().any(|name| name == judge))
+    }
+
+    /// Leaves a judge out, whatever it has said.
+    pub fn without(&mut self, judge: &str) {
+        self.without.insert(judge.to_owned());
     }
 
     /// Counts a judgement of a judge that was not asked for.
@@ -604,6 +612,10 @@ impl TableBuilder {
     }
 
     fn check_overlap(&self) -> Result<(), CalibrationError> {
+        let Counts { judgements, other_judges, .. } = self.counts;
+        if judgements + other_judges == 0 && self.other_criteria.is_empty() {
+            return Err(CalibrationError::NoData { what: "judgement" });
+        }
         let scaled = self.options.judge_scales.keys().filter(|name| !name.is_empty());
         if self.counts.judgements + self.counts.other_judges > 0
             && let Some(name) = scaled

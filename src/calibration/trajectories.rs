@@ -104,6 +104,7 @@ impl TrajectoryInputs<'_> {
         }
         let (labels, judgements) = text.finish(self.source)?;
         let inputs = Inputs {
+            voters_only: false,
             keep_unlabelled: false,
             judgements: Judgements::File(&judgements),
             labels: Some(&labels),

@@ -2,6 +2,8 @@
 
 use super::figures::interval;
 use super::printer::{Printer, plural, table};
+use crate::calibration::certificate::CertificateStatus;
+use crate::calibration::certified_alone::CertifiedAlone;
 use crate::calibration::contender::ContenderKind;
 use crate::calibration::figure::{Figure, Measured};
 use crate::calibration::leaderboard::{Leaderboard, Row};
@@ -13,9 +15,40 @@ pub(super) fn show(board: &Leaderboard, printer: &Printer) {
     printer.result("");
     printer.result(&rows(board));
     printer.result("");
+    if let Some(text) = certified(board) {
+        printer.result(&text);
+        printer.result("");
+    }
     printer.result(
         "Intervals are 95 %. Contenders that share a letter can't be told apart (Holm-adjusted, 5 % over all pairs); baselines judge nothing.",
     );
+}
+
+/// What may be promised of each; `None` where nothing may be of any.
+fn certified(board: &Leaderboard) -> Option<String> {
+    let is = |own: &&CertifiedAlone| own.status == CertificateStatus::Certified;
+    board.certified.iter().find(is)?;
+    let judges = board.certified.iter().map(|own| own.among).max().unwrap_or(1);
+    let alpha = board.certified.first().map_or(0.0, |own| own.alpha);
+    let rows = board
+        .certified
+        .iter()
+        .map(|own| {
+            let missing = own.labels_needed.map_or("not certifiable".to_owned(), |n| {
+                format!("not certifiable, {n} more bad ones needed")
+            });
+            vec![
+                own.name.clone(),
+                if is(&own) { interval(&own.true_positive_rate) } else { missing },
+                own.n_bad.to_string(),
+                format!("{:.4}", own.delta),
+            ]
+        })
+        .collect();
+    Some(format!(
+        "Accepted of the good, where at most {alpha} of the bad are (certified; delta of a judge alone is divided by the {judges} that it is chosen from)\n{}",
+        table(&["contender", "TPR", "bad", "delta"], rows, &[1, 2, 3])
+    ))
 }
 
 fn joined(board: &Leaderboard) -> String {

@@ -12,14 +12,17 @@ use super::joined::{JoinArgs, judge_scales};
 use super::printer::Printer;
 use super::report;
 use crate::calibration::certificate::{CertificateStatus, Mode};
+use crate::calibration::ledger::{Candidate, Ledger, Looks};
 use crate::calibration::loops::{Loops, Over};
 use crate::calibration::panel::PanelAggregate;
-use crate::calibration::read::Joined;
+use crate::calibration::read::{Joined, ruled_panels};
+use crate::calibration::slices::SlicedBy;
 use crate::calibration::split::SplitPlan;
 use crate::calibration::trajectories::TrajectoryInputs;
 use crate::calibration::{Accept, Options, Positive, Profile, calibrate};
 use crate::dataset::{LabelOptions, Source};
 use crate::report::calibration::Format;
+use crate::store::Store;
 
 /// Examine judges against labels, and bound the panel's error
 ///
@@ -57,6 +60,19 @@ pub(super) struct CalibrateArgs {
     /// Describe all labels, and certify nothing
     #[arg(long)]
     no_split: bool,
+    /// Keep this share of the groups out of everything, for one last certificate
+    #[arg(long, value_name = "SHARE", value_parser = sealed_share, conflicts_with = "no_split")]
+    sealed: Option<f64>,
+    /// Certify on the sealed part, once, and fit on all other labels
+    #[arg(long, requires = "sealed")]
+    unseal: bool,
+    /// Where looks at labels are recorded; `looks.json` beside the store if not given
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Bias and false accepts for each value of this field of the cases, shrunk; needs
+    /// `--items`. May be repeated
+    #[arg(long, value_name = "FIELD", conflicts_with = "trajectories")]
+    slice: Vec<String>,
     /// How votes become the key that decides
     #[arg(long, value_enum, default_value_t)]
     aggregate: AggregateArg,
@@ -130,22 +146,59 @@ pub(super) fn split_plan(text: &str) -> Result<SplitPlan, String> {
     }
 }
 
+fn sealed_share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err("expected a share between 0 and 1".to_owned()),
+    }
+}
+
 pub(super) fn run(
     args: &CalibrateArgs,
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     anyhow::ensure!(args.join.runs.len() < 2, "one run is calibrated: `--run` is named twice");
+    args.output.iter().try_for_each(|output| check_output(output))?;
     let (joined, loops) = match &args.trajectories {
         Some(file) => {
             let (joined, loops) = args.loops(file)?;
             (joined, Some(loops))
         }
-        None => (args.join.join(global, None, false)?, None),
+        None => (args.join.join_voters(global)?, None),
     };
-    let options = Options { loops, ..args.options() };
+    let joined = match args.sealed {
+        Some(share) if !args.unseal => joined.without_sealed(share)?,
+        _ => joined,
+    };
+    let slices = args.slice.iter().map(|field| {
+        let slices = args.join.slices(&joined, field)?;
+        Ok(SlicedBy { field: field.clone(), slices })
+    });
+    let slices = slices.collect::<anyhow::Result<Vec<_>>>()?;
+    let ruled = match args.join.runs.first() {
+        Some(_) => {
+            let store = Store::open(&global.store)?;
+            ruled_panels(&store, &args.join.runs, &joined.table)?.1.pop()
+        }
+        None => None,
+    };
+    let mut options = Options { loops, slices, ruled, ..args.options() };
+    let mut looked = args.look(&joined, &options, global, printer)?;
+    if let Some((_, _, looks)) = &looked {
+        options.delta = looks.delta();
+        options.looks = Some(looks.clone());
+    }
     let calibration =
         calibrate(&joined.table, &joined.groups, &joined.items, &joined.group, &options)?;
+    if let Some((ledger, candidate, _)) = &mut looked {
+        let profile = args.output.iter().find(|own| Format::from_path(own).is_none());
+        let profile = profile.map(|own| profile_name(&profile_path(own)));
+        ledger.record(candidate, &options.date, profile.as_deref());
+        if let Err(error) = ledger.write(&args.ledger(global)) {
+            printer.warn(&format!("this look at the labels is not recorded: {error}"));
+        }
+    }
     for warning in joined.warnings.iter().chain(&calibration.warnings) {
         printer.warn(warning);
     }
@@ -170,6 +223,35 @@ pub(super) fn run(
 }
 
 impl CalibrateArgs {
+    fn ledger(&self, global: &Global) -> PathBuf {
+        self.ledger.clone().unwrap_or_else(|| global.store.with_file_name("looks.json"))
+    }
+
+    /// How often these labels were looked at before, where something is certified on them.
+    fn look(
+        &self,
+        joined: &Joined,
+        options: &Options,
+        global: &Global,
+        printer: &Printer,
+    ) -> anyhow::Result<Option<(Ledger, Candidate, Looks)>> {
+        let Joined { table, groups, items, group, .. } = joined;
+        let Some(candidate) = Candidate::of(table, groups, items, group, options)? else {
+            return Ok(None);
+        };
+        let ledger = Ledger::read(&self.ledger(global))?;
+        let looks = ledger.looks(&candidate, options.delta)?;
+        if let Some((date, profile)) = looks.before.last() {
+            let profile = profile.as_ref().map_or(String::new(), |own| format!(", for `{own}`"));
+            printer.warn(&format!(
+                "look {} at these labels (the last before: {date}{profile}): each further candidate halves delta, to {} here; labels that no candidate was held against cost nothing",
+                looks.number,
+                looks.delta()
+            ));
+        }
+        Ok(Some((ledger, candidate, looks)))
+    }
+
     fn loops(&self, file: &Path) -> anyhow::Result<(Joined, Loops)> {
         let source = Source::open(file)?;
         let inputs = TrajectoryInputs {
@@ -201,7 +283,11 @@ impl CalibrateArgs {
                 ModeArg::FalseAcceptanceShare => Mode::FalseAcceptanceShare,
                 ModeArg::Expected => Mode::Expected,
             },
-            split: if self.no_split { SplitPlan::None } else { self.split },
+            split: match self.sealed {
+                _ if self.no_split => SplitPlan::None,
+                Some(share) if self.unseal => SplitPlan::Sealed(share),
+                _ => self.split,
+            },
             seed: self.seed,
             aggregate: match self.aggregate {
                 AggregateArg::Median => PanelAggregate::Median,
@@ -215,6 +301,35 @@ impl CalibrateArgs {
             ..Options::default()
         }
     }
+}
+
+/// Refuses what can't be written, before anything is read.
+fn check_output(output: &Path) -> anyhow::Result<()> {
+    let shown = output.display();
+    let text = output.as_os_str().to_string_lossy();
+    anyhow::ensure!(
+        !output.is_dir() && !text.ends_with(['/', '\\']) && !text.is_empty(),
+        "`-o {shown}` is a folder: name a profile, or a file ending in .json, .html, .md or .csv"
+    );
+    if Format::from_path(output).is_none() && profile_path(output) != output {
+        // A name; with a dot or a folder in it, it was meant as a file.
+        anyhow::ensure!(
+            output.extension().is_none(),
+            "`-o {shown}` is neither a profile nor a report: expected a name, or a file ending in .json, .html, .md or .csv"
+        );
+        anyhow::ensure!(
+            output.components().count() == 1,
+            "`-o {shown}` is a name with a folder in it: for a profile there, name the file `{shown}.json`"
+        );
+    }
+    let path =
+        if Format::from_path(output).is_some() { output.to_owned() } else { profile_path(output) };
+    super::export::not_read(&path)?;
+    let missing = path.parent().filter(|own| !own.as_os_str().is_empty() && !own.exists());
+    if let Some(folder) = missing.filter(|_| Format::from_path(output).is_some()) {
+        anyhow::bail!("`-o {shown}`: there is no folder `{}`", folder.display());
+    }
+    Ok(())
 }
 
 fn profile_path(output: &Path) -> PathBuf {

@@ -6,10 +6,18 @@ use crate::calibration::certificate::{Certificate, CertificateStatus, Mode, bad_
 use crate::calibration::figure::{Figure, Measured};
 use crate::calibration::judge_metrics::JudgeMetrics;
 use crate::calibration::report::Calibration;
+use crate::calibration::slices::{Slice, SliceReport};
 use crate::calibration::subsets::Subsets;
 
 /// What the table's rows and last columns are.
-const LEGEND: &str = "FPR: accepted of the bad, TPR: accepted of the good, each with its interval. map: how votes are brought to the labels; accepts: the vote from which an answer counts as accepted. plain_median: the median of the votes as given; panel: that of the mapped votes; in brackets what needs no judge, such as (accept_all).";
+const LEGEND: &str = "FPR: accepted of the bad, TPR: accepted of the good, each with its interval. map: how votes are brought to the labels; accepts: the vote from which an answer counts as accepted. plain_median: the median of the votes as given; as_run: what the panel of the run decided, with its own threshold and vetoes; panel: that of the mapped votes; in brackets what needs no judge, such as (accept_all).";
+
+/// Under so many cases a bias is not shown: its interval by Student's t rests on the shape of
+/// a distribution that nobody has seen.
+const FEW: u64 = 5;
+
+/// Slices that are listed.
+const SLICES: usize = 20;
 
 /// Suspect labels and subsets that are named.
 const SHOWN: usize = 5;
@@ -35,6 +43,10 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
         printer.result("");
         printer.result(&calibrate_loops::text(loops));
     }
+    for own in &calibration.slices {
+        printer.result("");
+        printer.result(&slices(own));
+    }
     let noise = &calibration.label_noise;
     if noise.suspects_total > 0 {
         let first: Vec<String> = noise
@@ -51,6 +63,44 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
             first.join(", ")
         ));
     }
+}
+
+/// The panel's slices, or a lone judge's: raw figures, and the shrunk ones beside them.
+fn slices(report: &SliceReport) -> String {
+    let header = ["slice", "n", "bias", "shrunk", "bad", "accepted", "FPR", "shrunk", "p"];
+    let Some(own) = report.judges.first() else { return String::new() };
+    let number = |own: &Measured| plain(own);
+    let mut listed: Vec<&Slice> = own.slices.iter().collect();
+    let rate = |own: &Slice| own.shrunk_false_positive_rate.value().copied().unwrap_or(-1.0);
+    listed.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    let more = listed.len().saturating_sub(SLICES);
+    let rows = listed
+        .into_iter()
+        .take(SLICES)
+        .map(|own| {
+            vec![
+                own.slice.clone(),
+                own.n.to_string(),
+                interval(&own.bias),
+                interval(&own.shrunk_bias),
+                own.bad.to_string(),
+                own.false_accepts.to_string(),
+                interval(&own.false_positive_rate),
+                number(&own.shrunk_false_positive_rate),
+                number(&own.p_holm),
+            ]
+        })
+        .collect();
+    let mut text = format!(
+        "The {} by `{}`, highest shrunk FPR first; every judge stands in `--json`\n{}",
+        own.judge,
+        report.field,
+        table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8])
+    );
+    if more > 0 {
+        text.push_str(&format!("\n… and {more} more slices"));
+    }
+    text
 }
 
 fn joined(calibration: &Calibration) -> String {
@@ -105,6 +155,7 @@ fn judges(calibration: &Calibration) -> String {
     let mut rows: Vec<Vec<String>> =
         calibration.judges.iter().map(|j| row(&j.metrics, j.map.map.kind())).collect();
     rows.push(row(&calibration.panel.plain_median, ""));
+    rows.extend(calibration.panel.as_run.as_ref().map(|own| row(own, "")));
     rows.push(row(&calibration.panel.metrics, calibration.panel.aggregate.name()));
     for baseline in &calibration.baselines {
         if baseline.accuracy.value().is_none() {
@@ -123,6 +174,14 @@ fn judges(calibration: &Calibration) -> String {
     format!("{}\n{LEGEND}", table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8]))
 }
 
+/// A bias of a handful of cases is a number about those cases alone.
+fn bias(metrics: &JudgeMetrics) -> String {
+    match metrics.bias.value() {
+        Some(own) if own.n < FEW => format!("too few to say (n={})", own.n),
+        _ => interval(&metrics.bias),
+    }
+}
+
 fn row(metrics: &JudgeMetrics, map: &str) -> Vec<String> {
     let accepts = metrics.operating_point.as_ref().map_or("nothing fitted".to_owned(), |point| {
         match point.origin {
@@ -138,7 +197,7 @@ fn row(metrics: &JudgeMetrics, map: &str) -> Vec<String> {
     vec![
         metrics.name.clone(),
         metrics.n.to_string(),
-        interval(&metrics.bias),
+        bias(metrics),
         interval(&metrics.false_positive_rate),
         interval(&metrics.true_positive_rate),
         point(&metrics.false_acceptance_share),

@@ -14,7 +14,9 @@ use super::sides::SideArgs;
 use crate::calibration::Profile;
 use crate::calibration::drift::{Drift, DriftOptions, DriftStatus, drift};
 use crate::calibration::drift_profile::drift_from_profile;
+use crate::calibration::drift_series::{DriftSeries, drift_series};
 use crate::calibration::judge_metrics::IntervalOptions;
+use crate::calibration::recording::Recording;
 use crate::score::Scale;
 use crate::stats::bootstrap::Resampling;
 
@@ -24,9 +26,9 @@ use crate::stats::bootstrap::Resampling;
 #[derive(Debug, Args)]
 pub(super) struct DriftArgs {
     /// The run of the anchors to check: its id, the beginning of it, or `latest`; or a file of
-    /// judgements
-    #[arg(value_name = "RUN")]
-    after: String,
+    /// judgements. Several, in the order of time, are checked one by one and together
+    #[arg(value_name = "RUN", required = true)]
+    after: Vec<String>,
     /// The earlier run of the same anchors, or a file
     #[arg(long, value_name = "RUN", required_unless_present = "profile")]
     baseline: Option<String>,
@@ -60,10 +62,16 @@ pub(super) struct DriftArgs {
 
 pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let found = match (&args.profile, &args.baseline) {
-        (Some(profile), _) => args.against_profile(profile, global)?,
+        (Some(profile), _) => {
+            let [after] = args.after.as_slice() else {
+                anyhow::bail!(
+                    "one run is held against a profile: name several with `--baseline`, the first of them"
+                );
+            };
+            args.against_profile(profile, after, global)?
+        }
         (None, Some(baseline)) => {
             let before = args.sides.open(baseline, global)?;
-            let after = args.sides.open(&args.after, global)?;
             let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
             let options = DriftOptions {
                 labels: truth.as_ref(),
@@ -72,7 +80,15 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
                 alpha: args.alpha,
                 resampling: Resampling { resamples: args.resamples, seed: args.seed, level: 0.95 },
             };
-            drift(&before, &after, &options)?
+            let later: Vec<Recording> = args
+                .after
+                .iter()
+                .map(|after| args.sides.open(after, global))
+                .collect::<anyhow::Result<_>>()?;
+            match later.as_slice() {
+                [after] => drift(&before, after, &options)?,
+                later => return args.series(&drift_series(&before, later, &options)?, printer),
+            }
         }
         (None, None) => anyhow::bail!("expected `--baseline` or `--profile`"),
     };
@@ -84,17 +100,33 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
     } else {
         show(&found, printer);
     }
-    Ok(match found.status {
+    Ok(exit(found.status))
+}
+
+fn exit(status: DriftStatus) -> Exit {
+    match status {
         DriftStatus::Passed => Exit::Done,
         DriftStatus::Drifted => Exit::NotAccepted,
         DriftStatus::Inconclusive => Exit::Inconclusive,
-    })
+    }
 }
 
 impl DriftArgs {
-    fn against_profile(&self, path: &Path, global: &Global) -> anyhow::Result<Drift> {
+    fn series(&self, found: &DriftSeries, printer: &Printer) -> anyhow::Result<Exit> {
+        for warning in &found.warnings {
+            printer.warn(warning);
+        }
+        if self.json {
+            printer.json(&found.to_json())?;
+        } else {
+            show_series(found, printer);
+        }
+        Ok(exit(found.status))
+    }
+
+    fn against_profile(&self, path: &Path, after: &str, global: &Global) -> anyhow::Result<Drift> {
         let profile = Profile::read(path)?;
-        let file = Path::new(&self.after).is_file();
+        let file = Path::new(after).is_file();
         if let Some(positive) = &self.sides.positive {
             anyhow::ensure!(
                 *positive == profile.positive,
@@ -103,8 +135,8 @@ impl DriftArgs {
             );
         }
         let join = JoinArgs {
-            judgements: file.then(|| PathBuf::from(&self.after)),
-            runs: if file { Vec::new() } else { vec![self.after.clone()] },
+            judgements: file.then(|| PathBuf::from(after)),
+            runs: if file { Vec::new() } else { vec![after.to_owned()] },
             labels: self.sides.labels.clone(),
             items: None,
             criterion: Some(
@@ -126,12 +158,36 @@ impl DriftArgs {
             &profile,
             &joined.table,
             &joined.groups,
-            &self.after,
+            after,
             self.tolerance,
             self.alpha,
             intervals,
         )?)
     }
+}
+
+fn show_series(found: &DriftSeries, printer: &Printer) {
+    printer.result(&found.conclusion);
+    printer.result("");
+    let mut rows = Vec::new();
+    for own in &found.series {
+        for (place, point) in own.points.iter().enumerate() {
+            rows.push(vec![
+                if place == 0 { own.name.clone() } else { String::new() },
+                point.run.clone(),
+                point.status.name().to_owned(),
+                point.n.to_string(),
+                interval(&point.score),
+                if point.flips.value().is_some() { share(&point.flips) } else { "-".to_owned() },
+            ]);
+        }
+    }
+    printer.result(&table(&["", "run", "", "n", "score", "flips"], rows, &[3, 4, 5]));
+    printer.result(&format!(
+        "Changes are against `{}`, with 95 % intervals. Each look spends its part of alpha {}: look {} has {:.4}.",
+        found.baseline, found.alpha, found.looks, found.alpha_spent
+    ));
+    identities(&found.last.identities, printer);
 }
 
 fn show(found: &Drift, printer: &Printer) {

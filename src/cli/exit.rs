@@ -72,6 +72,10 @@ pub(super) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.downcast_ref::<LoopError>().is_some_and(LoopError::is_fault)
             || cause.downcast_ref::<StoreError>().is_some_and(|error| !error.is_wrong_path())
             || refuses_profile(cause)
+            || matches!(
+                cause.downcast_ref::<CalibrationError>(),
+                Some(CalibrationError::NoData { .. })
+            )
     });
     if begun || error.is::<Unwritten>() || error.is::<LoopUnwritten>() {
         Exit::Inconclusive

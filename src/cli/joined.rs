@@ -82,6 +82,21 @@ impl JoinArgs {
         items: Option<&Path>,
         keep_unlabelled: bool,
     ) -> anyhow::Result<Joined> {
+        self.join_judges(global, items, keep_unlabelled, false)
+    }
+
+    /// The same for a profile: judges without a vote on the run's panel are left out.
+    pub(super) fn join_voters(&self, global: &Global) -> anyhow::Result<Joined> {
+        self.join_judges(global, None, false, true)
+    }
+
+    fn join_judges(
+        &self,
+        global: &Global,
+        items: Option<&Path>,
+        keep_unlabelled: bool,
+        voters_only: bool,
+    ) -> anyhow::Result<Joined> {
         let open = |path: &PathBuf| Source::open(path);
         let judgements = self.judgements.as_ref().map(open).transpose()?;
         let labels = self.labels.as_ref().map(open).transpose()?;
@@ -118,6 +133,7 @@ impl JoinArgs {
             orders: self.orders(),
             judge_scales: judge_scales(&self.judge_scale)?,
             judges: self.judges.clone(),
+            voters_only,
             keep_unlabelled,
             options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
             case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },

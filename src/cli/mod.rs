@@ -21,6 +21,7 @@ mod figures;
 mod gate;
 mod hook;
 mod hook_install;
+mod import;
 mod init;
 mod joined;
 mod list;
@@ -113,6 +114,7 @@ enum Verb {
     Drift(Box<drift::DriftArgs>),
     Compare(Box<compare::CompareArgs>),
     Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Report(report::ReportArgs),
     #[cfg(feature = "mcp")]
     Mcp(Box<mcp::McpArgs>),
@@ -197,6 +199,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Drift(args) => drift::run(args, global, printer),
         Verb::Compare(args) => compare::run(args, global, printer),
         Verb::Export(args) => export::run(args, global, printer),
+        Verb::Import(args) => import::run(args, printer),
         Verb::Report(args) => report::run(args, global, printer),
         #[cfg(feature = "mcp")]
         Verb::Mcp(args) => mcp::run(args, global, printer),

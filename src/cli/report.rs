@@ -10,27 +10,38 @@ use super::Global;
 use super::exit::Exit;
 use super::export::{RowArgs, write};
 use super::printer::Printer;
-use crate::report::{self, calibration};
+use crate::report::{self, calibration, loops};
 use crate::run::select::Selection;
 use crate::store::Store;
 
-/// Write a report on a calibration or a stored run
+/// Write a report on a calibration, a stored run, or recorded loops
 ///
 /// Example: `venire calibrate --judgements verdicts.csv --labels labels.csv --positive ">=4" --json > calibration.json && venire report calibration.json -o report.html`
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// What `calibrate --json` printed, as a file ending in .json; or a run: its id, the
-    /// beginning of it, or `latest`
-    #[arg(value_name = "FILE|RUN")]
-    source: String,
-    /// Where to: of a calibration .html, .md or .csv, of a run .html, .md or .xml (JUnit). May
-    /// be repeated
+    /// What `calibrate --json` printed, as a file ending in .json; a run: its id, the beginning
+    /// of it, or `latest`; or event logs of loops ending in .jsonl, or folders with them
+    #[arg(value_name = "FILE|RUN", required = true)]
+    source: Vec<String>,
+    /// Where to: of a calibration .html, .md or .csv, of a run .html, .md or .xml (JUnit), of
+    /// loops .html. May be repeated
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Vec<PathBuf>,
 }
 
 pub(super) fn run(args: &ReportArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
-    let file = Path::new(&args.source);
+    let found: Vec<_> = args.source.iter().map(|own| loops::logs(Path::new(own))).collect();
+    if let [first, rest @ ..] = found.as_slice()
+        && (first.is_some() || rest.iter().any(Option::is_some))
+    {
+        return of_loops(args, found, printer);
+    }
+    let [source] = args.source.as_slice() else {
+        anyhow::bail!(
+            "one run or calibration is reported on at a time: several names are for logs of loops"
+        );
+    };
+    let file = Path::new(source);
     let is_file = file.extension().is_some_and(|own| own.eq_ignore_ascii_case("json"));
     if is_file {
         let failed = || format!("failed to read `{}`", file.display());
@@ -49,7 +60,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, printer: &Printer) -> anyh
         return Ok(Exit::Done);
     }
     let store = Store::open(&global.store)?;
-    let run = store.run(&args.source)?;
+    let run = store.run(source)?;
     for output in &args.output {
         if report::Format::from_path(output).is_none() {
             anyhow::bail!(
@@ -58,6 +69,36 @@ pub(super) fn run(args: &ReportArgs, global: &Global, printer: &Printer) -> anyh
             );
         }
         write(&store, &run, output, &RowArgs::default(), &Selection::default(), printer)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the page on loops.
+fn of_loops(
+    args: &ReportArgs,
+    found: Vec<Option<Vec<PathBuf>>>,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let mut logs: Vec<PathBuf> = Vec::new();
+    for (source, found) in args.source.iter().zip(found) {
+        let Some(found) = found else {
+            anyhow::bail!("`{source}` is neither an event log of a loop nor a folder with some");
+        };
+        logs.extend(found);
+    }
+    logs.iter().for_each(|log| crate::inputs::note(log));
+    for output in &args.output {
+        let is_page = output
+            .extension()
+            .is_some_and(|own| own.eq_ignore_ascii_case("html") || own.eq_ignore_ascii_case("htm"));
+        anyhow::ensure!(is_page, "`-o {}` is no report on loops: expected .html", output.display());
+        super::export::not_read(output)?;
+        let shown = loops::write_file(&logs, output)
+            .with_context(|| format!("failed to write the report `{}`", output.display()))?;
+        if shown < logs.len() {
+            printer.warn(&format!("{} of {} loops are on the page", shown, logs.len()));
+        }
+        printer.say(&format!("wrote {}", output.display()));
     }
     Ok(Exit::Done)
 }

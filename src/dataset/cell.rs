@@ -112,6 +112,12 @@ impl<'a> Cell<'a> {
     }
 }
 
+/// A JSON value as the text of a case: as [`Cell::text`] has it, lists of texts one line each.
+/// `None` for null, and for text that is no JSON.
+pub(crate) fn json_text(raw: &str) -> Option<String> {
+    Cell::Json(raw).text(true).ok().flatten()
+}
+
 /// A finite number, written in decimal; not `inf` or `nan`.
 pub(crate) fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim_ascii();

@@ -233,6 +233,14 @@ impl FieldMap {
         Ok(())
     }
 
+    /// Keeps a column from filling a field by its name, since it is something else. A field
+    /// that is mapped by hand stays so.
+    pub(crate) fn free(&mut self, column: &str) {
+        if let Some(place) = field_of(&CASE, column) {
+            self.0.entry(CASE[place].name.to_owned()).or_default();
+        }
+    }
+
     /// Those of a case's columns that mean no field.
     pub(crate) fn metadata_of(&self, columns: &[String]) -> Vec<String> {
         let is_metadata = |column: &&String| {

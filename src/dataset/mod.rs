@@ -33,6 +33,7 @@ mod source;
 mod table;
 mod writer;
 
+pub(crate) use cell::json_text;
 pub use error::{DatasetError, RowError, RowProblem};
 pub use fields::{AliasUsed, FieldMap, RowKind, aliases_of};
 pub use format::Format;

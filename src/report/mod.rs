@@ -10,6 +10,7 @@ pub mod chart;
 pub mod escape;
 pub mod html;
 pub mod junit;
+pub mod loops;
 pub mod markdown;
 pub mod page;
 mod stored;

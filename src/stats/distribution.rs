@@ -5,6 +5,7 @@
 //! after 140 steps and so loses for large counts, and the complementary error function,
 //! of which statrs 0.19 keeps ten digits.
 
+use statrs::distribution::{DiscreteCDF as _, Hypergeometric};
 use statrs::function::erf::erfc_inv;
 use statrs::function::gamma::{gamma_ur, ln_gamma};
 
@@ -206,6 +207,19 @@ pub fn binomial_sf_inclusive(k: u64, n: u64, p: f64) -> f64 {
         return 0.0;
     }
     beta_cdf(p, k as f64, (n - k) as f64 + 1.0)
+}
+
+/// P(at least k marked among `draws` without replacement) of a `population` with `marked`:
+/// the one-sided p-value of Fisher's exact test.
+#[must_use]
+pub fn hypergeometric_sf_inclusive(k: u64, population: u64, marked: u64, draws: u64) -> f64 {
+    if k == 0 {
+        return 1.0;
+    }
+    match Hypergeometric::new(population, marked, draws) {
+        Ok(own) => own.sf(k - 1).clamp(0.0, 1.0),
+        Err(_) => f64::NAN,
+    }
 }
 
 /// P(Bin(n, p) = k).

@@ -25,9 +25,11 @@ mod gates;
 mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;
+mod import;
 mod local_model;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod looks;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod newcomer;
