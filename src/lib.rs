@@ -56,6 +56,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod dataset;
+mod hold;
 mod inputs;
 pub mod judge;
 pub mod panel;

@@ -92,7 +92,7 @@ pub(super) fn run(args: &ReviewArgs, global: &Global, printer: &Printer) -> anyh
     review::answer(&loops, &pending.run, label, given)?;
     if answered {
         let run = &pending.run;
-        printer.say(&format!("answered; go on with: venire loop -c LOOP --resume {run}"));
+        printer.say(&format!("answered; go on with: venire loop --resume {run}"));
     }
     Ok(if answered { Exit::Done } else { Exit::Waiting })
 }

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::event::{About, AgentFault, Answer, Budget, Directive, Round, Spent};
 use super::history::content_hash;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Reason};
 use crate::ruling::Ruling;
 use crate::verdict::{Usage, Verdict};
 
@@ -42,6 +42,9 @@ pub enum Entry {
         config_hash: String,
         /// The panel.
         panel: String,
+        /// The loop's file, with its whole path; `None` in logs that do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<PathBuf>,
         /// The agent's state at the start, where it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         snapshot: Option<String>,
@@ -408,12 +411,10 @@ fn unseal(row: &[u8], n: u64) -> Result<Line, String> {
 
 fn lock(folder: &Path, run: &str) -> Result<File, LogError> {
     let path = folder.join("lock");
-    let file = File::create(&path).map_err(io("make", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(LogError::Held { run: run.to_owned() }),
-        Err(std::fs::TryLockError::Error(source)) => Err(io("lock", &path)(source)),
-    }
+    crate::hold::take(&path).map_err(|error| match error {
+        std::fs::TryLockError::WouldBlock => LogError::Held { run: run.to_owned() },
+        std::fs::TryLockError::Error(source) => io("lock", &path)(source),
+    })
 }
 
 /// Ids begin with their time, so the newest is the last by name.
@@ -427,14 +428,23 @@ fn newest(loops: &Path) -> Option<String> {
         .max()
 }
 
-/// What a run was asked; `latest` names the newest run. `None` where there is no such run, or
-/// its log does not begin as one.
+/// How a run began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// What was asked.
+    pub task: String,
+    /// The loop's file, where the log says it.
+    pub file: Option<PathBuf>,
+}
+
+/// How a run began; `latest` names the newest run. `None` where there is no such run, or its
+/// log does not begin as one.
 #[must_use]
-pub fn task_of(loops: &Path, run: &str) -> Option<String> {
+pub fn beginning_of(loops: &Path, run: &str) -> Option<Beginning> {
     let run = if run == "latest" { newest(loops)? } else { run.to_owned() };
     let first = read(&loops.join(run).join("events.jsonl")).ok()?.into_iter().next()?;
     match first.entry {
-        Entry::Started { task, .. } => Some(task),
+        Entry::Started { task, file, .. } => Some(Beginning { task, file }),
         _ => None,
     }
 }
@@ -456,11 +466,20 @@ pub fn kept(loops: &Path) -> Vec<Kept> {
                 .iter()
                 .filter(|line| matches!(line.entry, Entry::Generated { output: Some(_), .. }))
                 .count() as u64;
-            let reason = lines.iter().rev().find_map(|line| match &line.entry {
-                Entry::Finished { outcome } => Some(outcome.reason),
-                _ => None,
+            let last = lines.iter().rev().find_map(|line| match &line.entry {
+                Entry::Finished { outcome } => Some(RunEnd::Ended(outcome.reason)),
+                Entry::Asked { .. } => Some(RunEnd::Ended(Reason::AwaitingHuman)),
+                Entry::Decided { .. } | Entry::Labelled { .. } => None,
+                _ => Some(RunEnd::Interrupted),
             });
-            Some(Kept { run, time, task, generations, reason, path })
+            let end = match last {
+                Some(RunEnd::Ended(reason)) if reason != Reason::AwaitingHuman => {
+                    RunEnd::Ended(reason)
+                }
+                _ if crate::hold::is_taken(&path.with_file_name("lock")) => RunEnd::Running,
+                last => last.unwrap_or(RunEnd::Interrupted),
+            };
+            Some(Kept { run, time, task, generations, end, path })
         })
         .collect();
     kept.sort_by(|a, b| (&b.time, &b.run).cmp(&(&a.time, &a.run)));
@@ -478,10 +497,33 @@ pub struct Kept {
     pub task: String,
     /// Outputs made.
     pub generations: u64,
-    /// Why it ended; `None` where it has not.
-    pub reason: Option<super::outcome::Reason>,
+    /// How it ended, if it has.
+    pub end: RunEnd,
     /// Its log.
     pub path: PathBuf,
+}
+
+/// How a run ended, if it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// A process holds it.
+    Running,
+    /// No process holds it, and it has no end: it was killed, or the machine went down.
+    Interrupted,
+    /// For this reason; `awaiting_human` where it waits for an answer.
+    Ended(Reason),
+}
+
+impl RunEnd {
+    /// The name in lists.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Ended(reason) => reason.name(),
+        }
+    }
 }
 
 /// A new file's name is on disk only when its folder is. Where folders can't be synced there

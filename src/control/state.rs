@@ -226,11 +226,13 @@ impl State {
             let new = record.is_discrete() && self.failing.insert(record.failing());
             self.progress.push(new);
         }
+        // A score that is the lowest of several is no plain measurement.
+        let plain = |record: &Record| record.score.filter(|_| record.status == RecordStatus::Judged);
         let repeated = self
             .seen
             .generation(&record.output)
-            .and_then(|earlier| self.records[earlier as usize - 1].score)
-            .zip(record.score);
+            .and_then(|earlier| plain(&self.records[earlier as usize - 1]))
+            .zip(plain(&record));
         if let Some((first, second)) = repeated {
             self.retest.add(first.get(), second.get());
         }
@@ -254,7 +256,8 @@ impl State {
         let Some(Pending { output, rounds }) = self.pending.take() else { return };
         let mut scores: Vec<Score> = rounds.iter().filter_map(|round| round.score).collect();
         let first = scores.first().copied();
-        for again in scores.iter().skip(1) {
+        // Of other judges' scores nothing follows for the noise of the panel's own.
+        for again in scores.iter().skip(1).filter(|_| !self.policy.reserve) {
             if let Some(first) = first {
                 self.retest.add(first.get(), again.get());
             }

@@ -140,8 +140,8 @@ pub trait Agent: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The most that a call with this prompt can take; `None` where nothing is paid for or
-    /// nothing is known.
+    /// The most that a call with this prompt can take, as far as that is known before: of a
+    /// program its prompt at least. `None` where nothing is paid for.
     fn worst_case(&self, _prompt: &str) -> Option<WorstCase> {
         None
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::judge::no_room;
 use super::{Driver, LoopError, Notice, RESUMED};
 use crate::control::event::{AgentFault, Answer, Budget, Command, Directive, Event, Round, What};
 use crate::control::history::Output;
@@ -47,8 +48,12 @@ impl Driver<'_> {
                     refused,
                     usage,
                     micro_dollars,
+                    detail,
                     ..
                 } => {
+                    if refused.is_some() {
+                        self.warnings.extend(detail);
+                    }
                     self.count("agent", &usage, micro_dollars.map(|micro| micro as f64 / 1e6));
                     let what = match (output, refused, fault) {
                         (Some(hash), _, _) => {
@@ -68,6 +73,7 @@ impl Driver<'_> {
                 Entry::Judged { verdict, .. } => self.known.push(*verdict),
                 Entry::Ruled { generation, round, ruling, commands, refused, .. } => {
                     self.known.clear();
+                    self.warnings.extend(refused.and_then(|_| no_room(&ruling)));
                     let judgement = self.take_in(generation, round, &ruling, commands, refused);
                     command = self.step(event(What::Judged(Box::new(judgement))));
                 }

@@ -13,6 +13,7 @@ use crate::control::setup::Check;
 use crate::judge::process::{Ending, Launch, Until, run as run_program};
 use crate::panel::Known;
 use crate::provider::CallContext;
+use crate::ruling::Ruling;
 use crate::verdict::Status;
 
 impl Driver<'_> {
@@ -43,7 +44,8 @@ impl Driver<'_> {
         let case = Case::new(self.setup.task.clone(), output.clone());
         let context = self.context(format!("{}/judge/{generation}/{round:?}/{retry}", self.run));
         let verdicts = Verdicts { journal: &self.journal, generation, failed: Default::default() };
-        let ruling = self.setup.panel.judge_with(&case, &context, known, &verdicts).await;
+        let panel = self.setup.panel_of(round);
+        let ruling = panel.judge_with(&case, &context, known, &verdicts).await;
         if let Some(error) = verdicts.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.into());
         }
@@ -54,6 +56,9 @@ impl Driver<'_> {
         let short = ruling.score.is_none()
             && ruling.verdicts.iter().any(|verdict| verdict.status == Status::Budget);
         let refused = short.then(|| self.short_of());
+        if let Some(why) = refused.and_then(|_| no_room(&ruling)) {
+            self.warn(&why);
+        }
         let judgement = self.take_in(generation, round, &ruling, commands.clone(), refused);
         let before = self.state.records().last().and_then(|record| record.score);
         let entry = Entry::Ruled {
@@ -105,4 +110,11 @@ impl Driver<'_> {
         let hash = self.state.judging().unwrap_or_default();
         Ok(self.journal.log().text(hash)?)
     }
+}
+
+/// Why a judge's call was not sent, where a budget was too small for it.
+pub(super) fn no_room(ruling: &Ruling) -> Option<String> {
+    let short = ruling.verdicts.iter().find(|verdict| verdict.status == Status::Budget)?;
+    let said = short.detail.as_deref().unwrap_or("it does not fit into the budget");
+    Some(format!("the judge `{}` was not asked: {said}", short.judge))
 }

@@ -22,7 +22,7 @@ use super::decide;
 use super::event::{About, Answer, Command, Directive, Event, Round, Spent, What};
 use super::feedback::FeedbackError;
 use super::history::Output;
-use super::journal::{Journal, Scoped, book};
+use super::journal::{Journal, Scoped};
 use super::log::{Entry, FORMAT, Log, LogError};
 use super::outcome::{Outcome, Reason};
 use super::policy::StandIn;
@@ -55,6 +55,8 @@ pub struct Options {
     pub loops: PathBuf,
     /// The id of a new run.
     pub run: String,
+    /// The loop's file, noted for whoever goes on with the run.
+    pub file: Option<PathBuf>,
     /// The run to go on with instead; `latest` is the newest.
     pub resume: Option<String>,
     /// A person's answer to what the resumed run asks.
@@ -251,7 +253,7 @@ pub async fn run(
         lines.last().map_or((0, Spent::default()), |line| (line.elapsed_ms, line.spent));
     let usage = Usage { tokens_in: spent.tokens, ..Usage::default() };
     if spent != Spent::default() {
-        book(&ledger, &usage, Some(spent.micro_dollars));
+        ledger.book(&usage, Some(spent.micro_dollars));
     }
     let mut driver = Driver {
         setup,
@@ -295,6 +297,7 @@ impl Driver<'_> {
             config: self.setup.config.clone(),
             config_hash: self.setup.config_hash.clone(),
             panel: self.setup.panel.fingerprint().to_string(),
+            file: self.options.file.clone(),
             snapshot,
         };
         self.watcher.notice(&Notice::Began { run: &self.run, generations: 0 });
@@ -358,6 +361,12 @@ impl Driver<'_> {
                 }
             };
         }
+    }
+
+    /// Tells now and in the result what a reader should know.
+    fn warn(&mut self, text: &str) {
+        self.warnings.push(text.to_owned());
+        self.watcher.notice(&Notice::Warning(text));
     }
 
     fn cancel(&mut self) -> Option<Command> {
@@ -472,8 +481,7 @@ impl Driver<'_> {
 
     /// Ends this process's part of the run; the run itself goes on with an answer.
     fn wait(mut self, why: &str) -> Result<Report, LoopError> {
-        self.warnings.push(why.to_owned());
-        self.watcher.notice(&Notice::Warning(why));
+        self.warn(why);
         let best = self.state.best().map(|record| record.generation);
         self.report(&Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best })
     }
