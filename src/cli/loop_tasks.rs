@@ -17,7 +17,7 @@ use super::printer::{Printer, plural};
 use super::replay;
 use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Question, Watcher};
-use crate::control::replay::{Metrics, metrics, read};
+use crate::control::replay::{Metrics, Reading, metrics, read};
 use crate::control::result::{ProfileOutcome, Report};
 use crate::control::{Answer, Class, LoopSpec, Reason, Setup};
 use crate::provider::Client;
@@ -142,7 +142,7 @@ impl Many<'_> {
     ) -> anyhow::Result<Exit> {
         let mut replayed = Vec::new();
         for (_, report) in &reports {
-            for trajectory in read(Path::new(&report.log), None, self.spec.threshold)? {
+            for trajectory in read(Path::new(&report.log), &Reading::default())?.trajectories {
                 replayed.push(crate::control::replay::replay(&trajectory, policy));
             }
         }

@@ -22,6 +22,9 @@ use crate::verdict::{Usage, Verdict};
 /// The version of the log's format.
 pub const FORMAT: u32 = 1;
 
+/// How a log says that its run was gone on with.
+pub(super) const RESUMED: &str = "resumed";
+
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -469,6 +472,7 @@ pub fn kept(loops: &Path) -> Vec<Kept> {
             let last = lines.iter().rev().find_map(|line| match &line.entry {
                 Entry::Finished { outcome } => Some(RunEnd::Ended(outcome.reason)),
                 Entry::Asked { .. } => Some(RunEnd::Ended(Reason::AwaitingHuman)),
+                Entry::Decided { decision, .. } if decision == RESUMED => Some(RunEnd::Interrupted),
                 Entry::Decided { .. } | Entry::Labelled { .. } => None,
                 _ => Some(RunEnd::Interrupted),
             });

@@ -57,7 +57,7 @@ pub struct Panel {
     /// The limit for all judges of one case together.
     pub timeout: Option<Duration>,
     /// The judges that are asked again about what has passed, where there are some.
-    reserve: Option<Box<Panel>>,
+    pub reserve: Option<Box<Panel>>,
     /// Measurements in flight at most, over all cases; closing it lets those in flight end
     /// and starts no other. `None` for no limit.
     pub slots: Option<Arc<Semaphore>>,

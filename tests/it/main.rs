@@ -12,6 +12,7 @@ mod comparing;
 mod control;
 mod control_agents;
 mod control_durability;
+mod control_faults;
 mod control_model;
 mod control_review;
 mod costs;

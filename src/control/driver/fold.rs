@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::judge::no_room;
-use super::{Driver, LoopError, Notice, RESUMED};
+use super::{Driver, LoopError, Notice};
 use crate::control::event::{AgentFault, Answer, Budget, Command, Directive, Event, Round, What};
 use crate::control::history::Output;
 use crate::control::judgement::Judgement;
-use crate::control::log::{Entry, Line};
+use crate::control::log::{Entry, Line, RESUMED};
 use crate::control::outcome::Reason;
 use crate::ruling::Ruling;
 use crate::verdict::Usage;

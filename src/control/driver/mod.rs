@@ -39,9 +39,6 @@ const EARLIER: usize = 20;
 /// How long a command of the policy may run.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How the log says that a run was gone on with.
-const RESUMED: &str = "resumed";
-
 const IN_DOUBT: &str =
     "a call with side effects was cut off: resume with `--answer continue` to make it again";
 

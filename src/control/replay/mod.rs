@@ -9,7 +9,7 @@ mod read;
 use std::sync::Arc;
 
 pub use self::metrics::{Metric, Metrics, metrics};
-pub use self::read::{ReplayError, Step, Trajectory, read};
+pub use self::read::{Reading, Recorded, ReplayError, Step, Trajectory, read};
 use super::event::{Command, Event, What};
 use super::outcome::{Class, Reason};
 use super::policy::Policy;
@@ -21,10 +21,14 @@ use super::{Round, decide};
 pub struct Replayed {
     /// The task.
     pub task: String,
+    /// What it belongs to; empty for a loop that stands alone.
+    pub group: String,
     /// Why it ended; `None` where the recording ended first.
     pub reason: Option<Reason>,
     /// The outputs that were looked at.
     pub generations: u32,
+    /// The judgements that were made, retries and confirmations included.
+    pub judgements: u64,
     /// The scores of these outputs, in order; `None` where not judged.
     pub scores: Vec<Option<f64>>,
     /// The score of the output returned.
@@ -107,6 +111,8 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
     };
     Replayed {
         task: trajectory.task.clone(),
+        group: trajectory.group.clone(),
+        judgements: state.evaluations(),
         reason,
         generations: state.generations(),
         scores: state.records().iter().map(|r| r.score.map(|score| score.get())).collect(),
