@@ -36,6 +36,9 @@ pub(super) fn line(notice: &Notice<'_>) -> String {
     if let Round::Confirm(k) = round {
         text.push_str(&format!(", confirmation {k}"));
     }
+    if *round == Round::Dispute {
+        text.push_str(", disputed: the other judges");
+    }
     text.push_str(&format!("  score {}", number(ruling.score)));
     if let Some(spread) = ruling.spread {
         text.push_str(&format!("  spread {spread:.2}"));

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::dispute::Dispute;
 use super::event::{About, AgentFault, Answer, Budget, Directive, Round, Spent};
 use super::history::content_hash;
 use super::outcome::{Outcome, Reason};
@@ -71,6 +72,9 @@ pub enum Entry {
         /// How much of the base was changed, where measured.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<f64>,
+        /// The findings that the agent disputes beside it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        disputes: Vec<Dispute>,
         /// Why it gave none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<AgentFault>,

@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod condition;
 mod decide;
+pub mod dispute;
 pub mod driver;
 mod event;
 pub mod feedback;

@@ -71,6 +71,8 @@ pub struct Setup {
     pub warnings: Vec<String>,
     /// How a person is asked.
     pub human: HumanSpec,
+    /// Whether the agent may dispute what is found.
+    pub disputes: bool,
     pub(super) agent: Box<dyn Agent>,
     pub(super) feedback: Feedback,
     pub(super) checks: Vec<Check>,
@@ -108,6 +110,10 @@ impl Setup {
             is_deterministic(&panel_spec),
         )?;
         policy.gate = spec.human.gate().map_err(|problem| problem.inside("human"))?;
+        if policy.gate.on_dispute && !spec.feedback.disputes {
+            let message = "`on_dispute` has no effect without `feedback.disputes = true`";
+            return Err(Problem::new("human.ask", message).into());
+        }
         // One threshold in the policy is the panel's too, so that vetoes and rulings agree.
         if panel_spec.profile.is_some() {
             decide_by_profile(spec, &mut panel_spec, &mut policy)?;
@@ -146,6 +152,7 @@ impl Setup {
             config,
             warnings,
             human: spec.human.clone(),
+            disputes: spec.feedback.disputes,
             agent,
             feedback: spec.feedback.build(base)?,
             checks,
@@ -163,7 +170,7 @@ impl Setup {
     /// The panel of a judgement.
     pub(super) fn panel_of(&self, round: Round) -> &Panel {
         match round {
-            Round::First => &self.panel,
+            Round::First | Round::Dispute => &self.panel,
             Round::Confirm(_) => self.panel.reserve().unwrap_or(&self.panel),
         }
     }
@@ -171,7 +178,7 @@ impl Setup {
     /// The panels that judge an output until it is accepted, and how often each.
     pub(super) fn rounds(&self) -> [(&Panel, u64); 2] {
         [
-            (self.panel_of(Round::First), 1),
+            (self.panel_of(Round::First), 1 + u64::from(self.disputes)),
             (self.panel_of(Round::Confirm(1)), u64::from(self.policy.confirm)),
         ]
     }

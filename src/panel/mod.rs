@@ -288,6 +288,31 @@ impl Panel {
         }
     }
 
+    /// The panel without some judges, by their names: the same rules, without a profile, and a
+    /// majority of those who are left as the quorum.
+    #[must_use]
+    pub fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Self {
+        let kept = |name: &str| !is_left_out(name);
+        let seats: Vec<Seat> = self.seats.iter().filter(|seat| kept(&seat.name)).cloned().collect();
+        let rules: Vec<SeatRules> = seats.iter().map(Seat::rules).collect();
+        let votes = rules.iter().filter(|seat| seat.votes()).count() as u32;
+        Self {
+            name: self.name.clone(),
+            rules: Rules {
+                seats: rules,
+                quorum: votes / 2 + 1,
+                profile: None,
+                ..self.rules.clone()
+            },
+            seats,
+            sequential: self.sequential,
+            early_decision: self.early_decision,
+            timeout: self.timeout,
+            reserve: None,
+            slots: self.slots.clone(),
+        }
+    }
+
     /// Puts a profile in force: votes are mapped, and its threshold decides.
     ///
     /// # Errors

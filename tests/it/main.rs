@@ -10,6 +10,7 @@ mod calibrate_data;
 mod calibrate_report;
 mod comparing;
 mod control;
+mod control_accept;
 mod control_agents;
 mod control_durability;
 mod control_faults;

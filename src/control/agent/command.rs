@@ -410,7 +410,14 @@ impl Agent for CommandAgent {
                 let error = AgentError::empty("the agent printed nothing");
                 return Err(error.after(usage, micro_dollars));
             }
-            Ok(Made { text: said.text, snapshot: None, usage, micro_dollars, booked: false })
+            Ok(Made {
+                text: said.text,
+                words: None,
+                snapshot: None,
+                usage,
+                micro_dollars,
+                booked: false,
+            })
         })
     }
 }

@@ -78,6 +78,8 @@ pub struct Request<'a> {
 pub struct Made {
     /// The output.
     pub text: String,
+    /// What it said beside its output; `None` where the output is what it said.
+    pub words: Option<String>,
     /// Where the agent can come back to; `None` for agents without a state.
     pub snapshot: Option<String>,
     /// Tokens, from the provider or estimated.

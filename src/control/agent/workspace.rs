@@ -120,7 +120,14 @@ impl WorkspaceAgent {
             let error = AgentError::empty("the agent changed nothing");
             return Err(error.after(usage, micro_dollars));
         }
-        Ok(Made { text, snapshot: Some(snapshot), usage, micro_dollars, booked: false })
+        Ok(Made {
+            text,
+            words: Some(said.text),
+            snapshot: Some(snapshot),
+            usage,
+            micro_dollars,
+            booked: false,
+        })
     }
 }
 

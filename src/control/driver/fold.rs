@@ -44,6 +44,7 @@ impl Driver<'_> {
                     output,
                     snapshot,
                     change,
+                    disputes,
                     fault,
                     refused,
                     usage,
@@ -60,7 +61,8 @@ impl Driver<'_> {
                             self.tell(intended.as_ref());
                             self.remember(snapshot);
                             let text = self.journal.log().text(&hash)?;
-                            What::Generated(Output { change, ..Output::of(&text) })
+                            let output = Output { change, ..Output::of(&text) };
+                            What::Generated(self.disputing(disputes, output))
                         }
                         (None, Some(budget), _) => What::Refused(budget),
                         (None, None, fault) => {
@@ -116,9 +118,17 @@ impl Driver<'_> {
         commands: BTreeMap<String, bool>,
         refused: Option<Budget>,
     ) -> Judgement {
-        let role = if round == Round::First { "judge" } else { "confirmation" };
+        let role = match round {
+            Round::First => "judge",
+            Round::Confirm(_) => "confirmation",
+            Round::Dispute => "dispute",
+        };
         for verdict in ruling.verdicts.iter().filter(|verdict| !verdict.cached) {
             self.count(role, &verdict.usage, verdict.cost_usd);
+        }
+        if round == Round::Dispute {
+            // What the whole panel found stands.
+            return Judgement { commands, refused, ..Judgement::of(ruling) };
         }
         if ruling.score.is_some() {
             self.findings.insert(generation, ruling.feedback.clone());

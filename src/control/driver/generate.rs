@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Driver, LoopError, Notice, PLAN_MARGIN};
 use crate::case::Case;
 use crate::control::agent::{Made, Request};
+use crate::control::dispute::{self, Dispute};
 use crate::control::event::{AgentFault, Budget, Command, Directive, What};
 use crate::control::feedback::{Material, Version};
 use crate::control::history::Output;
@@ -87,11 +88,12 @@ impl Driver<'_> {
         }
         drop(held);
         self.count("agent", &made.usage, made.micro_dollars.map(|micro| micro as f64 / 1e6));
-        let hash = self.journal.log().keep(&made.text)?;
+        let (text, disputes) = self.disputes_in(&made, material);
+        let hash = self.journal.log().keep(&text)?;
         let change = directive
             .max_change
             .and(material.current.as_ref())
-            .map(|base| 1.0 - crate::text::similarity(&base.output, &made.text));
+            .map(|base| 1.0 - crate::text::similarity(&base.output, &text));
         self.tell(Some(directive));
         self.remember(made.snapshot.clone());
         let entry = Entry::Generated {
@@ -99,13 +101,40 @@ impl Driver<'_> {
             output: Some(hash),
             snapshot: made.snapshot,
             change,
+            disputes: disputes.clone(),
             fault: None,
             refused: None,
             detail: None,
             usage: made.usage,
             micro_dollars: made.micro_dollars,
         };
-        self.write(entry, What::Generated(Output { change, ..Output::of(&made.text) }))
+        let output = self.disputing(disputes, Output { change, ..Output::of(&text) });
+        self.write(entry, What::Generated(output))
+    }
+
+    /// What an agent made, without what it disputes, and that.
+    fn disputes_in(&self, made: &Made, material: &Material) -> (String, Vec<Dispute>) {
+        if !self.setup.disputes {
+            return (made.text.clone(), Vec::new());
+        }
+        let said = made.words.as_ref().unwrap_or(&made.text);
+        let (rest, mut disputes) = dispute::take(said, &material.findings);
+        disputes.retain(|own| !self.rebutted.contains(&own.finding));
+        let text = match (&made.words, &material.current) {
+            (Some(_), _) => made.text.clone(),
+            // Nothing but a dispute: the version stands as it is.
+            (None, Some(base)) if rest.trim().is_empty() => base.output.clone(),
+            (None, _) => rest,
+        };
+        (text, disputes)
+    }
+
+    /// Takes note of what is disputed beside an output.
+    pub(super) fn disputing(&mut self, disputes: Vec<Dispute>, mut output: Output) -> Output {
+        output.disputes = disputes.iter().map(Dispute::key).collect();
+        self.rebutted.extend(disputes.iter().map(|own| own.finding.clone()));
+        self.disputes = disputes;
+        output
     }
 
     /// Books what a program took; of one that calls a model and tells no price, the dollars
@@ -201,6 +230,7 @@ fn generated(directive: &Directive, detail: Option<String>) -> NoOutput {
         output: None,
         snapshot: None,
         change: None,
+        disputes: Vec::new(),
         fault: None,
         refused: None,
         detail,

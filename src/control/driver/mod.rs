@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use self::report::describe;
 use super::agent::AgentError;
 use super::decide;
+use super::dispute::Dispute;
 use super::event::{About, Answer, Command, Directive, Event, Round, Spent, What};
 use super::feedback::FeedbackError;
 use super::history::Output;
@@ -113,6 +114,8 @@ pub struct Question<'a> {
     pub before: Option<&'a str>,
     /// The newest ruling: votes and findings.
     pub ruling: Option<&'a Ruling>,
+    /// What the agent disputes beside the output.
+    pub disputes: &'a [Dispute],
 }
 
 /// Is told how a loop goes, and asks a person where there is one.
@@ -210,6 +213,9 @@ struct Driver<'a> {
     snapshots: BTreeMap<u32, String>,
     next: BTreeMap<u32, String>,
     told: BTreeSet<String>,
+    /// What the agent disputes beside the newest output, and every finding it has disputed.
+    disputes: Vec<Dispute>,
+    rebutted: BTreeSet<String>,
     /// Verdicts of a judgement that was cut off.
     known: Vec<Verdict>,
     /// Set when a call with side effects was cut off and nobody has said to repeat it.
@@ -267,6 +273,8 @@ pub async fn run(
         snapshots: BTreeMap::new(),
         next: BTreeMap::new(),
         told: BTreeSet::new(),
+        disputes: Vec::new(),
+        rebutted: BTreeSet::new(),
         known: Vec::new(),
         in_doubt: false,
         told_end: false,
@@ -417,6 +425,7 @@ impl Driver<'_> {
                     output: output.as_deref(),
                     before: before.as_deref(),
                     ruling: self.ruling.as_ref(),
+                    disputes: &self.disputes,
                 };
                 // The time of a person is not the run's.
                 let paused = self.journal.pause();

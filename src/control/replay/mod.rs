@@ -78,12 +78,13 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
                 }
             }
             Some(Command::Judge { round, .. }) => {
-                let place = match round {
-                    Round::First => 0,
-                    Round::Confirm(k) => k as usize,
-                };
                 let Some(step) = step else { break };
-                match step.rounds.get(place) {
+                let recorded = match round {
+                    Round::First => step.rounds.first(),
+                    Round::Confirm(k) => step.rounds.get(k as usize),
+                    Round::Dispute => step.dispute.as_ref(),
+                };
+                match recorded {
                     Some(judgement) => What::Judged(Box::new(judgement.clone())),
                     None => break,
                 }

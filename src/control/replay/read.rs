@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::calibration::grouping::Grouping;
 use crate::calibration::{CalibrationError, Positive};
 use crate::calibration::trajectories::{Tidy, Wanted};
+use crate::control::dispute::Dispute;
 use crate::control::event::{AgentFault, Round, Spent};
 use crate::control::history::Output;
 use crate::control::judgement::Judgement;
@@ -30,6 +31,8 @@ pub struct Step {
     pub fault: Option<AgentFault>,
     /// Its judgements: the first one, then confirmations.
     pub rounds: Vec<Judgement>,
+    /// What the other judges said of what the agent disputes.
+    pub dispute: Option<Judgement>,
     /// Whether it is truly good, where known.
     pub truth: Option<bool>,
     /// Milliseconds since the loop's start.
@@ -139,19 +142,21 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
     for line in log::read(path)? {
         match line.entry {
             Entry::Started { run, .. } => trajectory.task = run,
-            Entry::Generated { output, change, fault, refused: None, .. } => {
+            Entry::Generated { output, change, disputes, fault, refused: None, .. } => {
+                let disputes: Vec<String> = disputes.iter().map(Dispute::key).collect();
                 // Near repeats need the text, which is kept beside the log.
                 let known = output.as_ref().map(|hash| {
                     let kept = path.with_file_name("texts").join(hash);
                     match std::fs::read_to_string(kept) {
-                        Ok(text) => Output { change, ..Output::of(&text) },
-                        Err(_) => Output { change, ..Output::unknown(hash.as_str()) },
+                        Ok(text) => Output { change, disputes, ..Output::of(&text) },
+                        Err(_) => Output { change, disputes, ..Output::unknown(hash.as_str()) },
                     }
                 });
                 trajectory.steps.push(Step {
                     fault: if known.is_none() { fault.or(Some(AgentFault::Failed)) } else { None },
                     output: known.unwrap_or_else(|| Output::unknown("")),
                     rounds: Vec::new(),
+                    dispute: None,
                     truth: None,
                     elapsed_ms: line.elapsed_ms,
                     spent: line.spent,
@@ -159,11 +164,15 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
             }
             Entry::Ruled { round, ruling, commands, .. } => {
                 let Some(step) = trajectory.steps.last_mut() else { continue };
+                let judgement = Judgement { commands, ..Judgement::of(&ruling) };
                 let place = match round {
                     Round::First => 0,
                     Round::Confirm(k) => k as usize,
+                    Round::Dispute => {
+                        step.dispute = Some(judgement);
+                        continue;
+                    }
                 };
-                let judgement = Judgement { commands, ..Judgement::of(&ruling) };
                 // A retry replaces what failed before it.
                 step.rounds.truncate(place);
                 step.rounds.push(judgement);
@@ -219,6 +228,7 @@ fn of_table(path: &Path, reading: &Reading<'_>) -> Result<Recorded, ReplayError>
             steps.push(Step {
                 fault: output.empty.then_some(AgentFault::Empty),
                 rounds: vec![judgement(&judges, &row.scores, &rules).map_err(wrong)?],
+                dispute: None,
                 truth: truth(&row.label, reading.positive).map_err(wrong)?,
                 output,
                 elapsed_ms: 0,
