@@ -20,7 +20,7 @@ use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Question, Watcher};
 use crate::control::setup::Setup;
 use crate::control::spec::folder;
-use crate::control::{self, Answer, Class, LoopSpec};
+use crate::control::{self, Answer, Class, LoopSpec, Starts};
 use crate::provider::{Client, NoReplies, ReplyStore};
 use crate::store::Store;
 
@@ -101,13 +101,20 @@ pub(super) async fn run(
         };
         return many.run(tasks, global, printer).await;
     }
-    let setup = Setup::new(&spec, task, &base, &Client::default())
-        .with_context(|| format!("failed to set up the loop `{}`", config.display()))?;
+    let failed = || format!("failed to set up the loop `{}`", config.display());
+    let client = Client::default();
+    let ready = match &spec.starts {
+        None => Ready::One(Setup::new(&spec, task, &base, &client).with_context(failed)?),
+        Some(_) => Ready::Several(
+            Starts::new(&spec, task.as_deref(), &base, &client).with_context(failed)?,
+        ),
+    };
     if let Some(output) = &args.output {
         writable(output)?;
     }
-    printer.say(&loop_report::limits(&setup));
-    let replies = replies(&setup, global)?;
+    let setup = ready.first();
+    printer.say(&loop_report::limits(setup));
+    let replies = replies(ready.with_models(), global)?;
     let stop = Stop::listen(*printer, None);
     let options = Options {
         loops: loops(global),
@@ -119,7 +126,10 @@ pub(super) async fn run(
         replies,
     };
     let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal, label: None };
-    let report = driver::run(&setup, &options, &mut watcher).await;
+    let report = match &ready {
+        Ready::One(setup) => driver::run(setup, &options, &mut watcher).await,
+        Ready::Several(starts) => control::starts::run(starts, &options, &mut watcher).await,
+    };
     stop.judged();
     let report = report?;
     if args.json {
@@ -145,6 +155,32 @@ pub(super) async fn run(
         ));
     }
     Ok(exit(report.outcome))
+}
+
+/// What is run.
+enum Ready {
+    One(Setup),
+    Several(Starts),
+}
+
+impl Ready {
+    fn first(&self) -> &Setup {
+        match self {
+            Self::One(setup) => setup,
+            Self::Several(starts) => starts.first(),
+        }
+    }
+
+    /// One that asks a model, where one does.
+    fn with_models(&self) -> &Setup {
+        match self {
+            Self::One(setup) => setup,
+            Self::Several(starts) => {
+                let asking = starts.setups().iter().find(|setup| setup.uses_models());
+                asking.unwrap_or_else(|| starts.first())
+            }
+        }
+    }
 }
 
 /// Where replies of model servers are kept; nowhere when no model is asked.
@@ -190,6 +226,14 @@ impl Watcher for Terminal {
             Notice::AgentFailed { call, detail } => {
                 self.printer.warn(&format!("call {call} of the agent: {detail}"));
             }
+            Notice::Start { notice: Notice::Warning(_) | Notice::Began { .. }, .. } => {}
+            Notice::Start { start, notice: judged @ Notice::Judged { .. } } => {
+                self.printer.say(&format!("start {start}, {}", loop_report::line(judged)));
+            }
+            Notice::Start { start, notice: Notice::AgentFailed { call, detail } } => {
+                self.printer.warn(&format!("start {start}, call {call} of the agent: {detail}"));
+            }
+            Notice::Start { .. } => {}
             judged @ Notice::Judged { .. } => self.printer.say(&loop_report::line(judged)),
         }
     }

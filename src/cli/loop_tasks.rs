@@ -76,6 +76,10 @@ impl Many<'_> {
         global: &Global,
         printer: &Printer,
     ) -> anyhow::Result<Exit> {
+        anyhow::ensure!(
+            self.spec.starts.is_none(),
+            "`--tasks` runs one loop a task: take out `[starts]`, or run the tasks one by one"
+        );
         let client = Client::default();
         let mut equal: BTreeMap<String, u32> = BTreeMap::new();
         let setups: Vec<(String, String, Setup)> = rows(file)?

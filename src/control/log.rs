@@ -155,6 +155,20 @@ pub enum Entry {
         /// In [0,1].
         score: f64,
     },
+    /// Of several starts one was dropped.
+    Dropped {
+        /// Which, from 1.
+        start: u32,
+        /// Its outputs until then.
+        generations: u32,
+    },
+    /// Of several starts a finalist was judged afresh.
+    Final {
+        /// Which.
+        start: u32,
+        /// The ruling on its best output.
+        ruling: Box<Ruling>,
+    },
     /// The run is over.
     Finished {
         /// How.

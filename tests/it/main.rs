@@ -16,6 +16,7 @@ mod control_durability;
 mod control_faults;
 mod control_model;
 mod control_review;
+mod control_starts;
 mod costs;
 mod coverage;
 #[path = "../support/coverage/mod.rs"]

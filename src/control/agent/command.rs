@@ -240,6 +240,7 @@ impl Program {
             variables: vec![
                 ("VENIRE_GENERATION".to_owned(), generation.clone().into()),
                 ("VENIRE_CALL".to_owned(), request.call.to_string().into()),
+                ("VENIRE_START".to_owned(), request.start.max(1).to_string().into()),
             ],
             sandbox: self.sandbox.clone(),
         };

@@ -66,6 +66,8 @@ pub struct Request<'a> {
     pub generation: u32,
     /// The number of the call, from 1.
     pub call: u32,
+    /// Which of several starts, from 1; 0 for the only one.
+    pub start: u32,
     /// The snapshot of the version to go on from; `None` for the state at the start. For
     /// agents that have one.
     pub snapshot: Option<&'a str>,

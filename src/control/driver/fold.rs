@@ -92,6 +92,10 @@ impl Driver<'_> {
                 // What was stopped goes on; every other end is the controller's own.
                 Entry::Finished { outcome } => self.told_end = outcome.reason != Reason::Cancelled,
                 Entry::Asked { time, .. } => self.asked = time,
+                // Those of several starts have a log of their own.
+                Entry::Dropped { .. } | Entry::Final { .. } => {
+                    return Err(LoopError::Changed { run: self.run.clone() });
+                }
                 Entry::Decided { .. } | Entry::Labelled { .. } => {}
             }
         }

@@ -47,6 +47,7 @@ impl Driver<'_> {
             prompt: &prompt,
             generation: directive.generation,
             call: directive.call,
+            start: self.part.start,
             snapshot: snapshot.as_deref(),
             temperature_factor: directive.temperature_factor,
         };

@@ -124,7 +124,7 @@ impl Driver<'_> {
 }
 
 /// Why a judge's call was not sent, where a budget was too small for it.
-pub(super) fn no_room(ruling: &Ruling) -> Option<String> {
+pub(in crate::control) fn no_room(ruling: &Ruling) -> Option<String> {
     let short = ruling.verdicts.iter().find(|verdict| verdict.status == Status::Budget)?;
     let said = short.detail.as_deref().unwrap_or("it does not fit into the budget");
     Some(format!("the judge `{}` was not asked: {said}", short.judge))

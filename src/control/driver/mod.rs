@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::judge::no_room;
 use self::report::describe;
 use super::agent::AgentError;
 use super::decide;
@@ -44,7 +45,7 @@ const IN_DOUBT: &str =
     "a call with side effects was cut off: resume with `--answer continue` to make it again";
 
 /// Prompt tokens a planned token: plans estimate, reservations must hold.
-const PLAN_MARGIN: u64 = 4;
+pub(super) const PLAN_MARGIN: u64 = 4;
 
 /// Where and how a loop runs.
 #[derive(Debug)]
@@ -83,6 +84,13 @@ pub enum Notice<'a> {
         call: u32,
         /// What happened.
         detail: &'a str,
+    },
+    /// Something happened in one of several starts.
+    Start {
+        /// Which, from 1.
+        start: u32,
+        /// What.
+        notice: &'a Notice<'a>,
     },
     /// An output was judged.
     Judged {
@@ -197,9 +205,32 @@ impl LoopError {
     }
 }
 
+/// What of a whole run this loop is.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// Which start, from 1; 0 for the only one.
+    pub(super) start: u32,
+    /// The books of the whole run, where others share them: what this loop's log says was spent
+    /// is in them already.
+    pub(super) ledger: Option<Arc<Ledger>>,
+    /// Stop, to be gone on with, before an output beyond this one.
+    pub(super) pause_after: Option<u32>,
+    /// Milliseconds of the whole run that are over at least.
+    pub(super) elapsed_ms: u64,
+}
+
+/// A loop that has ended or was stopped to be gone on with.
+#[derive(Debug)]
+pub(super) struct Driven {
+    pub(super) report: Report,
+    /// Whether it has not ended: its reason says nothing then.
+    pub(super) paused: bool,
+}
+
 struct Driver<'a> {
     setup: &'a Setup,
     options: &'a Options,
+    part: &'a Part,
     watcher: &'a mut dyn Watcher,
     journal: Journal,
     ledger: Arc<Ledger>,
@@ -241,12 +272,25 @@ pub async fn run(
     options: &Options,
     watcher: &mut dyn Watcher,
 ) -> Result<Report, LoopError> {
+    Ok(run_part(setup, options, &Part::default(), watcher).await?.report)
+}
+
+/// As [`run`], of a part of a run.
+pub(super) async fn run_part(
+    setup: &Setup,
+    options: &Options,
+    part: &Part,
+    watcher: &mut dyn Watcher,
+) -> Result<Driven, LoopError> {
     let limits = &setup.policy.limits;
-    let ledger = Arc::new(Ledger::new(LedgerLimits {
-        micro_dollars: limits.micro_dollars,
-        tokens: limits.tokens,
-        calls: None,
-    }));
+    let own = || {
+        Arc::new(Ledger::new(LedgerLimits {
+            micro_dollars: limits.micro_dollars,
+            tokens: limits.tokens,
+            calls: None,
+        }))
+    };
+    let ledger = part.ledger.clone().unwrap_or_else(own);
     let (log, lines, torn) = match &options.resume {
         None => (Log::create(&options.loops, &options.run)?, Vec::new(), Vec::new()),
         Some(run) => Log::open(&options.loops, run)?,
@@ -254,13 +298,15 @@ pub async fn run(
     let run = log.run().to_owned();
     let (before_ms, spent) =
         lines.last().map_or((0, Spent::default()), |line| (line.elapsed_ms, line.spent));
+    let before_ms = before_ms.max(part.elapsed_ms);
     let usage = Usage { tokens_in: spent.tokens, ..Usage::default() };
-    if spent != Spent::default() {
+    if part.ledger.is_none() && spent != Spent::default() {
         ledger.book(&usage, Some(spent.micro_dollars));
     }
     let mut driver = Driver {
         setup,
         options,
+        part,
         watcher,
         journal: Journal::new(log, before_ms, Arc::clone(&ledger)),
         ledger,
@@ -335,16 +381,26 @@ impl Driver<'_> {
         command
     }
 
-    async fn drive(mut self, mut command: Option<Command>) -> Result<Report, LoopError> {
+    async fn drive(mut self, mut command: Option<Command>) -> Result<Driven, LoopError> {
         loop {
             if let Some(outcome) = self.state.outcome().cloned() {
-                return self.finish(&outcome).await;
+                let report = self.finish(&outcome).await?;
+                return Ok(Driven { report, paused: false });
             }
             if self.options.cancel.is_cancelled() {
                 command = self.cancel();
                 continue;
             }
+            let enough = |directive: &Directive| {
+                self.part.pause_after.is_some_and(|most| directive.generation > most)
+            };
             command = match command {
+                Some(Command::Generate(directive)) if enough(&directive) => {
+                    let best = self.state.best().map(|record| record.generation);
+                    let reason = Reason::MaxGenerations;
+                    let report = self.report(&Outcome { reason, also_fired: Vec::new(), best })?;
+                    return Ok(Driven { report, paused: true });
+                }
                 Some(Command::Generate(directive)) => {
                     if std::mem::take(&mut self.in_doubt) {
                         match self.answer.take() {
@@ -486,9 +542,10 @@ impl Driver<'_> {
     }
 
     /// Ends this process's part of the run; the run itself goes on with an answer.
-    fn wait(mut self, why: &str) -> Result<Report, LoopError> {
+    fn wait(mut self, why: &str) -> Result<Driven, LoopError> {
         self.warn(why);
         let best = self.state.best().map(|record| record.generation);
-        self.report(&Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best })
+        let outcome = Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best };
+        Ok(Driven { report: self.report(&outcome)?, paused: false })
     }
 }

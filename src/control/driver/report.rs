@@ -101,6 +101,7 @@ impl Driver<'_> {
                 .map(|own| ProfileOutcome::of(own, best.or(records.last()), outcome.reason)),
             config_hash: self.setup.config_hash.clone(),
             resumed: self.resumed,
+            starts: Vec::new(),
             log: log.path().display().to_string(),
             warnings: self.warnings.clone(),
         })

@@ -161,6 +161,13 @@ impl Policy {
         thresholds.reduce(f64::min)
     }
 
+    /// Whether a person may be asked.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        let by_ladder = self.exit.leaves().iter().any(|l| l.actions().contains(&Action::Ask));
+        by_ladder || self.gate != Gate::default()
+    }
+
     /// The commands that have to be run with every judgement, by their arguments.
     #[must_use]
     pub fn commands(&self) -> Vec<Vec<String>> {
