@@ -126,12 +126,8 @@ impl TrajectoryInputs<'_> {
             let (option, expected) = ("--generations", "at least one");
             return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
         }
-        let wanted = Wanted {
-            judges: &self.judges,
-            seats: &[],
-            labelled: true,
-            grouping: &self.grouping,
-        };
+        let wanted =
+            Wanted { judges: &self.judges, seats: &[], labelled: true, grouping: &self.grouping };
         let tidy = Tidy::read(self.source, &wanted)?;
         let longest = tidy.loops.iter().map(|(_, rows)| rows.len() as u32).max().unwrap_or(0);
         let generations = self.generations.unwrap_or(longest);

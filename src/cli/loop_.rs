@@ -143,10 +143,7 @@ pub(super) async fn run(
             .map_err(|error| error.context(LoopUnwritten))?;
     }
     if report.outcome == Class::Interrupted {
-        printer.say(&format!(
-            "interrupted: `venire loop --resume {}` goes on",
-            report.run
-        ));
+        printer.say(&format!("interrupted: `venire loop --resume {}` goes on", report.run));
     }
     if report.outcome == Class::Waiting {
         printer.say(&format!(

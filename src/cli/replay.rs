@@ -10,9 +10,7 @@ use super::exit::Exit;
 use super::printer::{Printer, table};
 use crate::calibration::Positive;
 use crate::calibration::grouping::Grouping;
-use crate::control::replay::{
-    Metric, Metrics, Reading, Recorded, Replayed, metrics, read, replay,
-};
+use crate::control::replay::{Metric, Metrics, Reading, Recorded, Replayed, metrics, read, replay};
 use crate::control::setup::{decide_by_profile, is_deterministic};
 use crate::control::{LoopSpec, Policy};
 use crate::judge::BuildContext;

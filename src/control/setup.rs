@@ -205,17 +205,19 @@ fn run_checks_in(panel: &mut PanelSpec, directory: &Path) {
 /// Whether every counted judge measures the same for the same output.
 #[must_use]
 pub fn is_deterministic(panel: &PanelSpec) -> bool {
-    panel.judge.iter().filter(|seat| !seat.seat.report_only && !seat.seat.reserve).all(|seat| match &seat.judge {
-        // A model asked once runs at temperature 0 unless the file says otherwise.
-        JudgeSpec::Llm(llm) => {
-            llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
+    panel.judge.iter().filter(|seat| !seat.seat.report_only && !seat.seat.reserve).all(|seat| {
+        match &seat.judge {
+            // A model asked once runs at temperature 0 unless the file says otherwise.
+            JudgeSpec::Llm(llm) => {
+                llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
+            }
+            JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
+            JudgeSpec::Rule(_)
+            | JudgeSpec::Command(_)
+            | JudgeSpec::Script(_)
+            | JudgeSpec::Observe(_)
+            | JudgeSpec::Replay(_) => true,
         }
-        JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
-        JudgeSpec::Rule(_)
-        | JudgeSpec::Command(_)
-        | JudgeSpec::Script(_)
-        | JudgeSpec::Observe(_)
-        | JudgeSpec::Replay(_) => true,
     })
 }
 

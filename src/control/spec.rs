@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::agent::AgentSpec;
 use super::feedback::FeedbackSpec;
-use super::starts::StartsSpec;
 use super::policy::{BudgetSpec, ExitSpec, HumanSpec, StrategySpec};
+use super::starts::StartsSpec;
 use crate::config::{ConfigError, Problem, Problems, from_value_all, read_file};
 use crate::panel::PanelSpec;
 

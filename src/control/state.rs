@@ -244,7 +244,8 @@ impl State {
             self.progress.push(new);
         }
         // A score that is the lowest of several is no plain measurement.
-        let plain = |record: &Record| record.score.filter(|_| record.status == RecordStatus::Judged);
+        let plain =
+            |record: &Record| record.score.filter(|_| record.status == RecordStatus::Judged);
         let repeated = self
             .seen
             .generation(&record.output)

@@ -229,7 +229,9 @@ async fn an_early_decision_waits_for_no_vote_that_can_not_change_it() {
 fn a_reserve_judge_has_no_vote_on_the_panel_and_a_panel_of_its_own() {
     let spec = |more: &str| {
         let judge = |name: &str, more: &str| {
-            format!("[[judge]]\nname = \"{name}\"\nkind = \"rule\"\nrule = \"length\"\nwords = {{ min = 1 }}\n{more}")
+            format!(
+                "[[judge]]\nname = \"{name}\"\nkind = \"rule\"\nrule = \"length\"\nwords = {{ min = 1 }}\n{more}"
+            )
         };
         let text = format!(
             "threshold = 0.6\n{}{}{}",

@@ -91,15 +91,15 @@ impl Bench {
             profile: None,
         };
         Panel {
-        name: "p".into(),
-        seats,
-        rules,
-        sequential: false,
-        early_decision: false,
-        timeout: None,
-        reserve: None,
-        slots: None,
-    }
+            name: "p".into(),
+            seats,
+            rules,
+            sequential: false,
+            early_decision: false,
+            timeout: None,
+            reserve: None,
+            slots: None,
+        }
     }
 
     fn place<'a>(&'a self, writer: &'a Writer) -> Place<'a> {

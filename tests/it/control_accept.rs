@@ -25,14 +25,19 @@ fn what_the_panel_accepts_has_to_pass_before_the_reserve_too() {
     assert_eq!(result["history"][4]["status"], "confirmation_rejected");
     assert_eq!(result["history"][6]["status"], "accepted");
     // Ten judgements: seven first ones, and of generations 5 to 7 a second one.
-    assert_eq!((&result["evaluations"], &result["confirmation"]), (&json!(10), &json!("confirmed")));
+    assert_eq!(
+        (&result["evaluations"], &result["confirmation"]),
+        (&json!(10), &json!("confirmed"))
+    );
     let log = bench.read(result["log"].as_str().unwrap());
-    let judges = log.lines().filter(|line| line.contains("\"judged\"")).fold([0, 0], |[a, b], line| {
-        if line.contains("\"judge\":\"more\"") { [a, b + 1] } else { [a + 1, b] }
-    });
+    let judges =
+        log.lines().filter(|line| line.contains("\"judged\"")).fold([0, 0], |[a, b], line| {
+            if line.contains("\"judge\":\"more\"") { [a, b + 1] } else { [a + 1, b] }
+        });
     assert_eq!(judges, [7, 3], "the reserve is asked about what has passed, and the panel is not");
     // Outside of loops a reserve is left out.
-    let panel = bench.read("loop.toml").split_once("[panel]").unwrap().1.replace("panel.judge", "judge");
+    let panel =
+        bench.read("loop.toml").split_once("[panel]").unwrap().1.replace("panel.judge", "judge");
     bench.write("panel.toml", panel);
     bench.write("answer.txt", "a b c d e f");
     let ruling = bench.run(&["score", "answer.txt", "--json"]).exits(0).json();
@@ -79,7 +84,8 @@ fn a_dispute_is_looked_at_by_the_others_once_and_then_ends_as_undecided() {
     // Killed or not, the log gives the same.
     let again = bench.run(&["loop", "--resume", "--json", "-q"]).exits(3).json();
     assert_eq!((&again["reason"], &again["history"]), (&result["reason"], &result["history"]));
-    let replayed = bench.run(&["replay", result["log"].as_str().unwrap(), "--policy", "loop.toml", "--json"]);
+    let replayed =
+        bench.run(&["replay", result["log"].as_str().unwrap(), "--policy", "loop.toml", "--json"]);
     assert_eq!(replayed.exits(0).json()["undecided_rate"]["value"], 1.0);
 }
 
@@ -110,7 +116,10 @@ fn a_finding_is_disputed_once_and_a_lost_dispute_is_told() {
     assert!(bench.read("prompt3.txt").contains("the finding stands"));
     assert!(!bench.read("prompt4.txt").contains("the finding stands"));
     let log = bench.read(result["log"].as_str().unwrap());
-    let disputes = log.lines().filter(|line| line.contains("\"round\":\"dispute\"") && line.contains("\"ruled\"")).count();
+    let disputes = log
+        .lines()
+        .filter(|line| line.contains("\"round\":\"dispute\"") && line.contains("\"ruled\""))
+        .count();
     // Two judges find something each: each finding can be disputed once.
     assert!((1..=2).contains(&disputes), "{disputes}");
 }

@@ -32,7 +32,11 @@ fn a_prompt_of_a_program_that_does_not_fit_the_token_budget_is_not_sent() {
     assert_eq!((&result["reason"], &result["generations"]), (&json!("token_budget"), &json!(0)));
     assert!(!bench.path("calls.txt").exists(), "the program was not run");
     assert_eq!(tokens(&result), 0);
-    ran.says(&["the limit of 100 tokens would be passed", "501 tokens for the agent", "budget.tokens"]);
+    ran.says(&[
+        "the limit of 100 tokens would be passed",
+        "501 tokens for the agent",
+        "budget.tokens",
+    ]);
     // A short prompt fits, and with the answer declared the second one does not.
     let bench = counted(&agent, "[budget]\ntokens = 100\n");
     let result = bench.run(&["loop", "--json", "-q"]).exits(1).json();

@@ -102,7 +102,8 @@ fn starts_that_are_killed_go_on_and_do_nothing_twice() {
 
 #[test]
 fn b_60_starts_share_the_ledger_and_nothing_else() {
-    let more = "[budget]\ntokens = 3000\n[exit]\nany = [{ quality_threshold = { threshold = 1.0 } }]\n";
+    let more =
+        "[budget]\ntokens = 3000\n[exit]\nany = [{ quality_threshold = { threshold = 1.0 } }]\n";
     let bench = bench(AGENT, more);
     let text = bench
         .read("loop.toml")

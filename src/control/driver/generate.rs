@@ -168,10 +168,11 @@ impl Driver<'_> {
                     judging.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
             }
         }
-        let call = self.setup.agent.worst_case(prompt).unwrap_or(WorstCase {
-            micro_dollars: Some(0),
-            ..WorstCase::default()
-        });
+        let call = self
+            .setup
+            .agent
+            .worst_case(prompt)
+            .unwrap_or(WorstCase { micro_dollars: Some(0), ..WorstCase::default() });
         let worst = WorstCase {
             micro_dollars: call.micro_dollars.zip(judging.micro_dollars).map(|(a, b)| a + b),
             tokens_in: call.tokens_in + judging.tokens_in,

@@ -159,10 +159,9 @@ impl FeedbackSpec {
             (FeedbackKind::Detailed | FeedbackKind::Diff, Some(_)) => {
                 Err(Problem::new("template", "has no effect without `kind = \"template\"`"))
             }
-            (FeedbackKind::Template, _) if self.disputes => Err(Problem::new(
-                "disputes",
-                "has no effect on a template: it numbers no findings",
-            )),
+            (FeedbackKind::Template, _) if self.disputes => {
+                Err(Problem::new("disputes", "has no effect on a template: it numbers no findings"))
+            }
             _ if self.max_feedback_tokens == 0 => {
                 Err(Problem::new("max_feedback_tokens", "expected 1 or more, found 0"))
             }

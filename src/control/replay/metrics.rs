@@ -97,8 +97,7 @@ pub fn metrics(loops: &[Replayed]) -> Metrics {
     let undecided = |l: &Replayed| l.reason.is_some_and(|r| r.class() == Class::Undecided);
     let has_truth = loops.iter().any(|l| l.ever_good.is_some() || l.truth.is_some());
     let generations = |l: &Replayed| l.accepted().then(|| f64::from(l.generations));
-    let seconds =
-        |l: &Replayed| l.accepted().then_some(l.elapsed_ms?).map(|ms| ms as f64 / 1000.0);
+    let seconds = |l: &Replayed| l.accepted().then_some(l.elapsed_ms?).map(|ms| ms as f64 / 1000.0);
     Metrics {
         tasks: loops.len(),
         groups: over.clusters.len(),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::calibration::grouping::Grouping;
-use crate::calibration::{CalibrationError, Positive};
 use crate::calibration::trajectories::{Tidy, Wanted};
+use crate::calibration::{CalibrationError, Positive};
 use crate::control::dispute::Dispute;
 use crate::control::event::{AgentFault, Round, Spent};
 use crate::control::history::Output;
@@ -216,11 +216,8 @@ fn of_table(path: &Path, reading: &Reading<'_>) -> Result<Recorded, ReplayError>
         let mut steps = Vec::with_capacity(rows.len());
         let group = rows[0].group.clone();
         for row in rows {
-            let wrong = |reason: String| ReplayError::Row {
-                path: path.to_owned(),
-                line: row.line,
-                reason,
-            };
+            let wrong =
+                |reason: String| ReplayError::Row { path: path.to_owned(), line: row.line, reason };
             let output = match &row.output {
                 Some(text) => Output::of(text),
                 None => Output::unknown(format!("{task}#{}", row.generation)),
@@ -250,7 +247,9 @@ fn truth(label: &str, positive: Option<&Positive>) -> Result<Option<bool>, Strin
         let value = number.map_or_else(|| LabelValue::Text(label.to_owned()), LabelValue::Number);
         return match rule.matches(&value) {
             Some(good) => Ok(Some(good)),
-            None => Err(format!("the label `{label}` is a word, and the rule `{rule}` needs numbers")),
+            None => {
+                Err(format!("the label `{label}` is a word, and the rule `{rule}` needs numbers"))
+            }
         };
     }
     match (label.to_ascii_lowercase().as_str(), number) {
@@ -295,9 +294,9 @@ fn judgement(judges: &[String], scores: &[String], rules: &Rules) -> Result<Judg
         .zip(scores)
         .map(|(name, text)| {
             let verdict = match text.parse::<f64>() {
-                Ok(number) => Verdict::ok(
-                    Score::new(number).map_err(|error| format!("`{name}`: {error}"))?,
-                ),
+                Ok(number) => {
+                    Verdict::ok(Score::new(number).map_err(|error| format!("`{name}`: {error}"))?)
+                }
                 // Everything but numbers and nothing was refused by the reader.
                 Err(_) => Verdict::failed(Status::Internal, "not recorded"),
             };

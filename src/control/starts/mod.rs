@@ -16,7 +16,9 @@ use tokio::time::Instant;
 
 pub use self::spec::StartsSpec;
 use super::agent::AgentSpec;
-use super::driver::{Driven, LoopError, Notice, Options, Part, Question, Watcher, no_room, run_part};
+use super::driver::{
+    Driven, LoopError, Notice, Options, Part, Question, Watcher, no_room, run_part,
+};
 use super::event::{Answer, Round, Spent};
 use super::judgement::Judgement;
 use super::log::{self, Entry, FORMAT, Line, Log, LogError, RESUMED};
@@ -192,7 +194,12 @@ impl Group<'_, '_> {
         };
         for start in 1..=self.starts.setups.len() as u32 {
             let path = self.folder.join(self.name(start)).join("events.jsonl");
-            if let Some(last) = path.is_file().then(|| log::read(&path)).transpose()?.and_then(|own| own.into_iter().next_back()) {
+            if let Some(last) = path
+                .is_file()
+                .then(|| log::read(&path))
+                .transpose()?
+                .and_then(|own| own.into_iter().next_back())
+            {
                 note(&last);
                 self.before_ms = self.before_ms.max(last.elapsed_ms);
             }

@@ -63,8 +63,7 @@ impl StartsSpec {
         let Some(own) = own else {
             let mut agent = base.clone();
             if let AgentSpec::Llm(llm) = &mut agent {
-                llm.seed =
-                    llm.seed.map(|seed| seed.wrapping_add(SEED_STEP * u64::from(start - 1)));
+                llm.seed = llm.seed.map(|seed| seed.wrapping_add(SEED_STEP * u64::from(start - 1)));
             }
             return Ok(agent);
         };

@@ -31,7 +31,10 @@ fn what_the_reserve_rejects_is_a_judged_try_and_tells_nothing_of_the_panels_nois
     let played = play(by_reserve(None), &turns);
     assert_eq!((played.reason(), played.generations()), ("quality_reached", 3));
     let first = &played.state.records()[0];
-    assert_eq!((first.status, first.score.unwrap().get()), (RecordStatus::ConfirmationRejected, 0.2));
+    assert_eq!(
+        (first.status, first.score.unwrap().get()),
+        (RecordStatus::ConfirmationRejected, 0.2)
+    );
     assert_eq!(played.state.confirmation(), Confirmation::Confirmed);
     assert_eq!(played.state.noise_band(), 0.0, "other judges' scores are no repeats");
 }

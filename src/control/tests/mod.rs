@@ -148,10 +148,12 @@ pub(super) fn play(policy: Policy, turns: &[Turn]) -> Played {
                 played.rounds.push(round);
                 let said = match turn {
                     Some(Turn::Score(score) | Turn::Text(_, score)) => judgement(*score),
-                    Some(Turn::Rounds(rounds) | Turn::Disputes(_, rounds)) => match rounds.get(answered) {
-                        Some(judgement) => judgement.clone(),
-                        None => return played,
-                    },
+                    Some(Turn::Rounds(rounds) | Turn::Disputes(_, rounds)) => {
+                        match rounds.get(answered) {
+                            Some(judgement) => judgement.clone(),
+                            None => return played,
+                        }
+                    }
                     _ => return played,
                 };
                 answered += 1;
