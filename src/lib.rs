@@ -59,6 +59,7 @@ pub mod config;
 pub mod control;
 pub mod dataset;
 pub mod import;
+mod hold;
 mod inputs;
 pub mod judge;
 pub mod panel;

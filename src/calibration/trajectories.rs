@@ -47,12 +47,72 @@ pub struct TrajectoryInputs<'a> {
     pub options: LabelOptions,
 }
 
-struct Row {
-    line: usize,
-    generation: u32,
-    label: String,
-    group: String,
-    scores: Vec<String>,
+/// One generation of a recorded loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    /// Its line in the file.
+    pub(crate) line: usize,
+    /// From 1.
+    pub(crate) generation: u32,
+    /// As it is written; empty where nobody labelled it.
+    pub(crate) label: String,
+    /// What the loop belongs to.
+    pub(crate) group: String,
+    /// One a judge, as they are written; empty where it gave none.
+    pub(crate) scores: Vec<String>,
+    /// The output, where the file has it.
+    pub(crate) output: Option<String>,
+}
+
+/// What of a file is read.
+pub(crate) struct Wanted<'a> {
+    /// The columns to use as judges; by default `score`, else every column without a meaning
+    /// of its own.
+    pub(crate) judges: &'a [String],
+    /// Judges known from elsewhere: of a file without `score` their columns are used alone,
+    /// where it has any.
+    pub(crate) seats: &'a [String],
+    /// Whether there must be labels.
+    pub(crate) labelled: bool,
+    /// Which loops belong together.
+    pub(crate) grouping: &'a Grouping,
+}
+
+/// Recorded loops: the one reader of tables of them.
+pub(crate) struct Tidy {
+    /// The columns of judges.
+    pub(crate) judges: Vec<String>,
+    /// Columns that are not used.
+    pub(crate) left_out: Vec<String>,
+    /// The loops in the order in which they begin in the file, each with its generations in
+    /// order and without a gap.
+    pub(crate) loops: Vec<(String, Vec<Row>)>,
+}
+
+impl Tidy {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it can't be read, a column is missing, a generation stands twice or is left out, or
+    /// a cell is no number.
+    pub(crate) fn read(source: &Source, wanted: &Wanted<'_>) -> Result<Self, CalibrationError> {
+        let rows = read_rows(source)?;
+        let columns = Columns::of(source, &rows, wanted)?;
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut loops: Vec<(String, Vec<Row>)> = Vec::new();
+        for (line, cells) in &rows {
+            let (name, row) = columns.row(source, *line, cells, wanted.grouping)?;
+            let place = *places.entry(name.clone()).or_insert_with(|| {
+                loops.push((name, Vec::new()));
+                loops.len() - 1
+            });
+            loops[place].1.push(row);
+        }
+        for (name, rows) in &mut loops {
+            number(source, name, rows)?;
+        }
+        Ok(Self { judges: columns.judges, left_out: columns.left_out, loops })
+    }
 }
 
 impl TrajectoryInputs<'_> {
@@ -66,28 +126,16 @@ impl TrajectoryInputs<'_> {
             let (option, expected) = ("--generations", "at least one");
             return Err(CalibrationError::OutOfRange { option, value: 0.0, expected });
         }
-        let rows = read_rows(self.source)?;
-        let columns = Columns::of(self.source, &rows, &self.judges)?;
-        let mut loops: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        let mut order: Vec<String> = Vec::new();
-        for (line, cells) in &rows {
-            let (name, row) = columns.row(self.source, *line, cells, &self.grouping)?;
-            if !loops.contains_key(&name) {
-                order.push(name.clone());
-            }
-            loops.entry(name).or_default().push(row);
-        }
-        for (name, rows) in &mut loops {
-            number(self.source, name, rows)?;
-        }
-        let longest = loops.values().map(|rows| rows.len() as u32).max().unwrap_or(0);
+        let wanted =
+            Wanted { judges: &self.judges, seats: &[], labelled: true, grouping: &self.grouping };
+        let tidy = Tidy::read(self.source, &wanted)?;
+        let longest = tidy.loops.iter().map(|(_, rows)| rows.len() as u32).max().unwrap_or(0);
         let generations = self.generations.unwrap_or(longest);
-        let mut text = Texts::new(&columns);
+        let mut text = Texts::new(&tidy.judges);
         let mut places = HashMap::new();
         let mut group_of = HashMap::new();
-        let mut facts = Vec::with_capacity(order.len());
-        for (place, name) in order.iter().enumerate() {
-            let rows = &loops[name];
+        let mut facts = Vec::with_capacity(tidy.loops.len());
+        for (place, (name, rows)) in tidy.loops.iter().enumerate() {
             for row in rows.iter().filter(|row| row.generation <= generations) {
                 let case = format!("{name}#{}", row.generation);
                 text.add(&case, row)?;
@@ -149,10 +197,10 @@ fn read_rows(source: &Source) -> Result<Vec<(usize, Cells)>, CalibrationError> {
     let rows = if first.trim_start().starts_with('{') {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines
-            .map(|(i, line)| match serde_json::from_str(line) {
+            .map(|(i, line)| match crate::config::json(line) {
                 Ok(Value::Object(row)) => Ok((i + 1, row)),
                 Ok(_) => Err(problem(source, i + 1, "expected an object")),
-                Err(error) => Err(problem(source, i + 1, error.to_string())),
+                Err(message) => Err(problem(source, i + 1, message)),
             })
             .collect::<Result<Vec<_>, _>>()?
     } else {
@@ -197,15 +245,16 @@ fn text_of(cell: Option<&Value>) -> String {
 struct Columns {
     trajectory: String,
     generation: String,
-    label: String,
+    label: Option<String>,
     judges: Vec<String>,
+    left_out: Vec<String>,
 }
 
 impl Columns {
     fn of(
         source: &Source,
         rows: &[(usize, Cells)],
-        wanted: &[String],
+        wanted: &Wanted<'_>,
     ) -> Result<Self, CalibrationError> {
         let mut present: Vec<&String> = Vec::new();
         for (_, row) in rows {
@@ -222,32 +271,41 @@ impl Columns {
                 .map(|name| (*name).to_owned())
                 .ok_or_else(|| problem(source, 1, format!("the column `{}` is missing", names[0])))
         };
-        let (trajectory, generation, label) =
-            (find(&TRAJECTORY)?, find(&GENERATION)?, find(&LABEL)?);
-        let taken = [&trajectory, &generation, &label];
+        let (trajectory, generation) = (find(&TRAJECTORY)?, find(&GENERATION)?);
+        let label = match find(&LABEL) {
+            Ok(label) => Some(label),
+            Err(_) if !wanted.labelled => None,
+            Err(error) => return Err(error),
+        };
+        let taken = [Some(&trajectory), Some(&generation), label.as_ref()];
         let others: Vec<String> = present
             .iter()
-            .filter(|name| !taken.contains(name) && !OTHERS.contains(&name.as_str()))
+            .filter(|name| !taken.contains(&Some(*name)) && !OTHERS.contains(&name.as_str()))
             .map(|name| (*name).clone())
             .collect();
-        let judges = if !wanted.is_empty() {
-            if let Some(name) = wanted.iter().find(|name| !others.contains(name)) {
+        let seats: Vec<String> =
+            wanted.seats.iter().filter(|seat| others.contains(seat)).cloned().collect();
+        let judges = if !wanted.judges.is_empty() {
+            if let Some(name) = wanted.judges.iter().find(|name| !others.contains(name)) {
                 return Err(CalibrationError::UnknownJudge {
                     judge: name.clone(),
                     suggestion: crate::config::nearest(name, others.iter().map(String::as_str)),
                     present: others,
                 });
             }
-            wanted.to_vec()
+            wanted.judges.to_vec()
         } else if others.iter().any(|name| name == "score") {
             vec!["score".to_owned()]
+        } else if seats.is_empty() {
+            others.clone()
         } else {
-            others
+            seats
         };
         if judges.is_empty() {
             return Err(problem(source, 1, "expected the column `score`, or one column a judge"));
         }
-        Ok(Self { trajectory, generation, label, judges })
+        let left_out = others.into_iter().filter(|name| !judges.contains(name)).collect();
+        Ok(Self { trajectory, generation, label, judges, left_out })
     }
 
     fn row(
@@ -296,8 +354,12 @@ impl Columns {
             let rule = grouping.describe();
             return Err(CalibrationError::NoGroup { case: name, rule });
         }
-        let label = text_of(cells.get(&self.label));
-        Ok((name, Row { line, generation, label, group, scores }))
+        let label = self.label.as_ref().map(|label| text_of(cells.get(label))).unwrap_or_default();
+        let output = match cells.get("output") {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        };
+        Ok((name, Row { line, generation, label, group, scores, output }))
     }
 }
 
@@ -341,9 +403,9 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn new(columns: &'a Columns) -> Self {
+    fn new(judges: &'a [String]) -> Self {
         let writer = || csv::Writer::from_writer(Vec::new());
-        Self { judges: &columns.judges, labels: writer(), judgements: writer(), header: false }
+        Self { judges, labels: writer(), judgements: writer(), header: false }
     }
 
     fn add(&mut self, case: &str, row: &Row) -> Result<(), CalibrationError> {

@@ -226,7 +226,14 @@ fn judges(run: &RunRecord) -> Vec<String> {
     let panel = serde_json::from_str::<PanelSpec>(&run.panel);
     panel.map_or_else(
         |_| Vec::new(),
-        |spec| spec.judge.into_iter().map(|judge| judge.seat.name).collect(),
+        |spec| {
+            spec.judge
+                .into_iter()
+                .map(|judge| judge.seat)
+                .filter(|seat| !seat.reserve)
+                .map(|seat| seat.name)
+                .collect()
+        },
     )
 }
 

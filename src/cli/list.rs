@@ -17,7 +17,7 @@ use crate::panel::spec::{JudgeSpec, KINDS, SeatKeys};
 use crate::panel::vote::Aggregate;
 use crate::report::words::shortened;
 use crate::rubric::{BUILTIN_NAMES, Lang, Rubric};
-use crate::store::{Store, StoreError};
+use crate::store::{RunState, Store, StoreError};
 use crate::verdict::Status;
 
 /// List runs, judge kinds, rules, rubrics, providers, aggregators or statuses
@@ -258,11 +258,17 @@ fn rubric(args: &ListArgs, name: &str, printer: &Printer) -> anyhow::Result<Exit
 
 fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let loops = crate::control::log::kept(&super::loop_::loops(global));
-    let runs = match Store::open(&global.store) {
+    let mut runs = match Store::open(&global.store) {
         // Loops without a model need no store.
         Err(StoreError::Missing { .. }) if !loops.is_empty() => Vec::new(),
         store => store?.runs()?,
     };
+    for run in runs.iter_mut().filter(|run| run.state == RunState::Running) {
+        // Its process died before it could say so.
+        if !super::run::is_held(&global.store, &run.id) {
+            run.state = RunState::Interrupted;
+        }
+    }
     if args.json {
         printer.json(&runs)?;
         return Ok(Exit::Done);
@@ -312,7 +318,7 @@ fn list_loops(loops: &[Kept], printer: &Printer) {
         .map(|kept| {
             vec![
                 kept.run.clone(),
-                kept.reason.map_or("not ended", |reason| reason.name()).to_owned(),
+                kept.end.name().to_owned(),
                 kept.generations.to_string(),
                 shortened(&kept.task, 40),
                 kept.time.clone(),
@@ -320,7 +326,7 @@ fn list_loops(loops: &[Kept], printer: &Printer) {
             ]
         })
         .collect();
-    let header = ["loop", "ended by", "generations", "task", "started", "log"];
+    let header = ["loop", "state", "generations", "task", "started", "log"];
     printer.result(&table(&header, rows, &[2]));
     printer.say("\na log is one event a line; its figures: venire replay LOG --policy loop.toml");
 }

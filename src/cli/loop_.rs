@@ -20,7 +20,7 @@ use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Question, Watcher};
 use crate::control::setup::Setup;
 use crate::control::spec::folder;
-use crate::control::{Answer, Class, LoopSpec};
+use crate::control::{self, Answer, Class, LoopSpec, Starts};
 use crate::provider::{Client, NoReplies, ReplyStore};
 use crate::store::Store;
 
@@ -29,9 +29,10 @@ use crate::store::Store;
 /// Example: `venire loop -c loop.toml --task @task.txt`
 #[derive(Debug, Args)]
 pub(super) struct LoopArgs {
-    /// The loop: a TOML, YAML or JSON file
-    #[arg(short, long, value_name = "LOOP", default_value = "loop.toml")]
-    config: PathBuf,
+    /// The loop: a TOML, YAML or JSON file; `loop.toml` by default, with `--resume` the run's
+    /// own
+    #[arg(short, long, value_name = "LOOP")]
+    config: Option<PathBuf>,
     /// What the agent is asked, instead of the file's own: text, or `@FILE`
     #[arg(long, value_name = "TEXT|@FILE")]
     task: Option<String>,
@@ -71,45 +72,64 @@ pub(super) async fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let mut spec = LoopSpec::read(&args.config)?;
+    // A run goes on with what it began with, wherever that came from.
+    let beginning =
+        args.resume.as_ref().and_then(|run| control::log::beginning_of(&loops(global), run));
+    let config = args
+        .config
+        .clone()
+        .or_else(|| beginning.as_ref()?.file.clone())
+        .unwrap_or_else(|| PathBuf::from("loop.toml"));
+    let mut spec = LoopSpec::read(&config)?;
     if let Some(panel) = &mut spec.panel {
         args.profile.put(args.profile.absolute()?, panel);
         args.profile.check(panel.profile.is_some())?;
     }
     let mut task = args.task.as_deref().map(text_or_file).transpose()?;
-    if let (None, Some(run)) = (&task, &args.resume) {
-        // A run goes on with what it was asked, wherever that came from.
-        task = crate::control::log::task_of(&loops(global), run);
+    if task.is_none() {
+        task = beginning.map(|beginning| beginning.task);
     }
-    let base = folder(&args.config);
+    let base = folder(&config);
     if let Some(tasks) = &args.tasks {
         let many = loop_tasks::Many {
             spec: &spec,
             base: &base,
             loops: loops(global),
+            file: std::path::absolute(&config).ok(),
             jobs: args.max_concurrency as usize,
             json: args.json,
         };
         return many.run(tasks, global, printer).await;
     }
-    let setup = Setup::new(&spec, task, &base, &Client::default())
-        .with_context(|| format!("failed to set up the loop `{}`", args.config.display()))?;
+    let failed = || format!("failed to set up the loop `{}`", config.display());
+    let client = Client::default();
+    let ready = match &spec.starts {
+        None => Ready::One(Setup::new(&spec, task, &base, &client).with_context(failed)?),
+        Some(_) => Ready::Several(
+            Starts::new(&spec, task.as_deref(), &base, &client).with_context(failed)?,
+        ),
+    };
     if let Some(output) = &args.output {
         writable(output)?;
     }
-    printer.say(&loop_report::limits(&setup));
-    let replies = replies(&setup, global)?;
+    let setup = ready.first();
+    printer.say(&loop_report::limits(setup));
+    let replies = replies(ready.with_models(), global)?;
     let stop = Stop::listen(*printer, None);
     let options = Options {
         loops: loops(global),
         run: new_id(),
+        file: std::path::absolute(&config).ok(),
         resume: args.resume.clone(),
         answer: args.answer.clone(),
         cancel: stop.stop.clone(),
         replies,
     };
     let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal, label: None };
-    let report = driver::run(&setup, &options, &mut watcher).await;
+    let report = match &ready {
+        Ready::One(setup) => driver::run(setup, &options, &mut watcher).await,
+        Ready::Several(starts) => control::starts::run(starts, &options, &mut watcher).await,
+    };
     stop.judged();
     let report = report?;
     if args.json {
@@ -123,20 +143,41 @@ pub(super) async fn run(
             .map_err(|error| error.context(LoopUnwritten))?;
     }
     if report.outcome == Class::Interrupted {
-        printer.say(&format!(
-            "interrupted: `venire loop -c {} --resume {}` goes on",
-            args.config.display(),
-            report.run
-        ));
+        printer.say(&format!("interrupted: `venire loop --resume {}` goes on", report.run));
     }
     if report.outcome == Class::Waiting {
         printer.say(&format!(
-            "see it with `venire review {0}`; go on with: venire loop -c {1} --resume {0} --answer accept|reject[=WHY]|continue[=NOTE]|edit=@FILE|stop",
-            report.run,
-            args.config.display()
+            "see it with `venire review {0}`; go on with: venire loop --resume {0} --answer accept|reject[=WHY]|continue[=NOTE]|edit=@FILE|stop",
+            report.run
         ));
     }
     Ok(exit(report.outcome))
+}
+
+/// What is run.
+enum Ready {
+    One(Setup),
+    Several(Starts),
+}
+
+impl Ready {
+    fn first(&self) -> &Setup {
+        match self {
+            Self::One(setup) => setup,
+            Self::Several(starts) => starts.first(),
+        }
+    }
+
+    /// One that asks a model, where one does.
+    fn with_models(&self) -> &Setup {
+        match self {
+            Self::One(setup) => setup,
+            Self::Several(starts) => {
+                let asking = starts.setups().iter().find(|setup| setup.uses_models());
+                asking.unwrap_or_else(|| starts.first())
+            }
+        }
+    }
 }
 
 /// Where replies of model servers are kept; nowhere when no model is asked.
@@ -182,6 +223,14 @@ impl Watcher for Terminal {
             Notice::AgentFailed { call, detail } => {
                 self.printer.warn(&format!("call {call} of the agent: {detail}"));
             }
+            Notice::Start { notice: Notice::Warning(_) | Notice::Began { .. }, .. } => {}
+            Notice::Start { start, notice: judged @ Notice::Judged { .. } } => {
+                self.printer.say(&format!("start {start}, {}", loop_report::line(judged)));
+            }
+            Notice::Start { start, notice: Notice::AgentFailed { call, detail } } => {
+                self.printer.warn(&format!("start {start}, call {call} of the agent: {detail}"));
+            }
+            Notice::Start { .. } => {}
             judged @ Notice::Judged { .. } => self.printer.say(&loop_report::line(judged)),
         }
     }

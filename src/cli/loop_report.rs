@@ -36,6 +36,9 @@ pub(super) fn line(notice: &Notice<'_>) -> String {
     if let Round::Confirm(k) = round {
         text.push_str(&format!(", confirmation {k}"));
     }
+    if *round == Round::Dispute {
+        text.push_str(", disputed: the other judges");
+    }
     text.push_str(&format!("  score {}", number(ruling.score)));
     if let Some(spread) = ruling.spread {
         text.push_str(&format!("  spread {spread:.2}"));
@@ -74,6 +77,22 @@ pub(super) fn text(report: &Report) -> String {
             .trim_end()
             .to_owned(),
         );
+    }
+    for own in &report.starts {
+        let how = match (own.dropped_after, own.reason) {
+            (Some(after), _) => format!("dropped after {after}"),
+            (None, Some(reason)) => reason.name().to_owned(),
+            (None, None) => "stopped".to_owned(),
+        };
+        let fresh = own.fresh_score.map(|score| format!(", judged afresh {:.2}", score.get()));
+        lines.push(format!(
+            "start {}: {}, score {}{}, {how}{}",
+            own.start,
+            plural(u64::from(own.generations), "generation", "generations"),
+            number(own.score),
+            fresh.unwrap_or_default(),
+            if own.picked { ", picked" } else { "" }
+        ));
     }
     lines.push(String::new());
     lines.push(format!("{}: {}", report.outcome, report.reason));

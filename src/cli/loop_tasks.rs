@@ -3,6 +3,7 @@
 //! A run's id follows from its task and configuration, so that the same command goes on where
 //! it was: finished loops are told again, cut-off ones gone on with.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::printer::{Printer, plural};
 use super::replay;
 use super::stop::Stop;
 use crate::control::driver::{self, Notice, Options, Question, Watcher};
-use crate::control::replay::{Metrics, metrics, read};
+use crate::control::replay::{Metrics, Reading, metrics, read};
 use crate::control::result::{ProfileOutcome, Report};
 use crate::control::{Answer, Class, LoopSpec, Reason, Setup};
 use crate::provider::Client;
@@ -26,6 +27,7 @@ pub(super) struct Many<'a> {
     pub(super) spec: &'a LoopSpec,
     pub(super) base: &'a Path,
     pub(super) loops: PathBuf,
+    pub(super) file: Option<PathBuf>,
     pub(super) jobs: usize,
     pub(super) json: bool,
 }
@@ -74,18 +76,28 @@ impl Many<'_> {
         global: &Global,
         printer: &Printer,
     ) -> anyhow::Result<Exit> {
+        anyhow::ensure!(
+            self.spec.starts.is_none(),
+            "`--tasks` runs one loop a task: take out `[starts]`, or run the tasks one by one"
+        );
         let client = Client::default();
-        let setups: Vec<(String, Setup)> = rows(file)?
+        let mut equal: BTreeMap<String, u32> = BTreeMap::new();
+        let setups: Vec<(String, String, Setup)> = rows(file)?
             .into_iter()
-            .enumerate()
-            .map(|(i, row)| {
-                let name = row.id.unwrap_or_else(|| (i + 1).to_string());
-                let setup = Setup::new(self.spec, Some(row.task), self.base, &client)
+            .map(|(name, task)| {
+                let setup = Setup::new(self.spec, Some(task), self.base, &client)
                     .with_context(|| format!("failed to set up the loop of task `{name}`"))?;
-                Ok((name, setup))
+                // Rows with one task are loops of their own all the same.
+                let place = equal.entry(setup.config_hash.clone()).or_default();
+                *place += 1;
+                let run = match place {
+                    1 => format!("task-{}", setup.config_hash),
+                    place => format!("task-{}-{place}", setup.config_hash),
+                };
+                Ok((name, run, setup))
             })
             .collect::<anyhow::Result<_>>()?;
-        let Some((_, first)) = setups.first() else {
+        let Some((_, _, first)) = setups.first() else {
             printer.warn(&format!("`{}` has no tasks: nothing was done", file.display()));
             return Ok(Exit::Inconclusive);
         };
@@ -95,15 +107,15 @@ impl Many<'_> {
         let replies = super::loop_::replies(first, global)?;
         let policy = Arc::clone(&first.policy);
         let stop = Stop::listen(*printer, None);
-        let each = setups.iter().map(|(name, setup)| {
+        let each = setups.iter().map(|(name, run, setup)| {
             let (cancel, replies) = (stop.stop.clone(), Arc::clone(&replies));
             async move {
-                let run = format!("task-{}", setup.config_hash);
-                let begun = self.loops.join(&run).join("events.jsonl").is_file();
+                let begun = self.loops.join(run).join("events.jsonl").is_file();
                 let options = Options {
                     loops: self.loops.clone(),
                     resume: begun.then(|| run.clone()),
-                    run,
+                    run: run.clone(),
+                    file: self.file.clone(),
                     answer: None,
                     cancel,
                     replies,
@@ -134,7 +146,7 @@ impl Many<'_> {
     ) -> anyhow::Result<Exit> {
         let mut replayed = Vec::new();
         for (_, report) in &reports {
-            for trajectory in read(Path::new(&report.log), None, self.spec.threshold)? {
+            for trajectory in read(Path::new(&report.log), &Reading::default())?.trajectories {
                 replayed.push(crate::control::replay::replay(&trajectory, policy));
             }
         }
@@ -168,21 +180,26 @@ impl Many<'_> {
     }
 }
 
-fn rows(file: &Path) -> anyhow::Result<Vec<Row>> {
+/// Each row's name (its `id`, else its place) and its task.
+fn rows(file: &Path) -> anyhow::Result<Vec<(String, String)>> {
     crate::inputs::note(file);
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("failed to read `{}`", file.display()))?;
-    text.lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(i, line)| {
-            crate::config::from_json(line).with_context(|| {
-                format!(
-                    "`{}`, line {}: expected an object with `task`, and `id` where wanted",
-                    file.display(),
-                    i + 1
-                )
-            })
-        })
-        .collect()
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let place = || format!("`{}`, line {}", file.display(), i + 1);
+        let row: Row = crate::config::from_json(line).with_context(|| {
+            format!("{}: expected an object with `task`, and `id` where wanted", place())
+        })?;
+        let name = row.id.unwrap_or_else(|| (rows.len() + 1).to_string());
+        if let Some(first) = lines.insert(name.clone(), i + 1) {
+            anyhow::bail!(
+                "{}: the id `{name}` stands in line {first} already: ids tell tasks apart (a row without one has its number)",
+                place()
+            );
+        }
+        rows.push((name, row.task));
+    }
+    Ok(rows)
 }

@@ -8,7 +8,9 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::printer::{Printer, table};
-use crate::control::replay::{Metric, Metrics, Replayed, metrics, read, replay};
+use crate::calibration::Positive;
+use crate::calibration::grouping::Grouping;
+use crate::control::replay::{Metric, Metrics, Reading, Recorded, Replayed, metrics, read, replay};
 use crate::control::setup::{decide_by_profile, is_deterministic};
 use crate::control::{LoopSpec, Policy};
 use crate::judge::BuildContext;
@@ -17,8 +19,9 @@ use crate::provider::Client;
 
 /// Play recorded loops under another policy, without asking any model
 ///
-/// Takes event logs of runs, and tables in CSV or JSON Lines with the columns `task`,
-/// `generation`, `score` (or one column a judge) and optional `truth`.
+/// Takes event logs of runs, and tables in CSV or JSON Lines with the columns `trajectory`,
+/// `generation`, `score` (or one column a judge) and optional `label`: the tables that
+/// `venire calibrate --trajectories` takes.
 ///
 /// Example: `venire replay trajectories.csv --policy loop.toml`
 #[derive(Debug, Args)]
@@ -29,6 +32,21 @@ pub(super) struct ReplayArgs {
     /// The loop file whose `[exit]`, `[budget]`, `[strategy]` and `[panel]` hold
     #[arg(long, value_name = "LOOP")]
     policy: PathBuf,
+    /// In tables: a column to use as a judge, repeatable; by default `score`, else those of the
+    /// policy's panel, else every column without a meaning of its own
+    #[arg(long = "judge", value_name = "COLUMN")]
+    judges: Vec<String>,
+    /// In tables: which labels are good, such as `>=4`, `=yes` or `good,excellent`; 1 and `true`
+    /// if not given
+    #[arg(long, value_name = "RULE")]
+    positive: Option<Positive>,
+    /// In tables: loops with the same value of this column belong together, and intervals are
+    /// drawn over such groups
+    #[arg(long, value_name = "COLUMN", conflicts_with = "group_regex")]
+    group: Option<String>,
+    /// In tables: loops with the same first capture in their name belong together
+    #[arg(long, value_name = "RE")]
+    group_regex: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -50,8 +68,25 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
     }
     let mut loops: Vec<Replayed> = Vec::new();
     let mut unconfirmed = false;
+    let grouping = match (&args.group, &args.group_regex) {
+        (Some(column), _) => Some(Grouping::Field(column.clone())),
+        (None, Some(pattern)) => Some(Grouping::pattern(pattern)?),
+        (None, None) => None,
+    };
+    let reading = Reading {
+        rules: rules.as_ref(),
+        threshold: spec.threshold,
+        judges: &args.judges,
+        positive: args.positive.as_ref(),
+        grouping: grouping.as_ref(),
+    };
     for file in &args.files {
-        for trajectory in read(file, rules.as_ref(), spec.threshold)? {
+        let Recorded { trajectories, left_out } = read(file, &reading)?;
+        if !left_out.is_empty() {
+            let names: Vec<String> = left_out.iter().map(|name| format!("`{name}`")).collect();
+            printer.warn(&format!("`{}`: not used: {}", file.display(), names.join(", ")));
+        }
+        for trajectory in trajectories {
             let mut policy = policy.clone();
             if !trajectory.confirms && policy.confirm > 0 {
                 policy.confirm = 0;
@@ -107,11 +142,16 @@ pub(super) fn text(metrics: &Metrics) -> anyhow::Result<String> {
         })
         .collect();
     Ok(format!(
-        "{}\n\n{} of {} loops accepted, {} censored: their recordings end before the policy does",
+        "{}\n\n{} of {} loops accepted, {} censored: their recordings end before the policy does{}",
         table(&["metric", "value", "lower", "upper", "n"], rows, &[1, 2, 3, 4]),
         metrics.accepted,
         metrics.tasks,
-        metrics.censored
+        metrics.censored,
+        if metrics.groups == metrics.tasks {
+            String::new()
+        } else {
+            format!("\nintervals are drawn over {} groups of loops", metrics.groups)
+        }
     ))
 }
 

@@ -92,7 +92,7 @@ pub(super) fn run(args: &ReviewArgs, global: &Global, printer: &Printer) -> anyh
     review::answer(&loops, &pending.run, label, given)?;
     if answered {
         let run = &pending.run;
-        printer.say(&format!("answered; go on with: venire loop -c LOOP --resume {run}"));
+        printer.say(&format!("answered; go on with: venire loop --resume {run}"));
     }
     Ok(if answered { Exit::Done } else { Exit::Waiting })
 }
@@ -105,6 +105,7 @@ fn of(pending: &Pending) -> Question<'_> {
         output: pending.output.as_deref(),
         before: pending.before.as_ref().map(|(_, text)| text.as_str()),
         ruling: pending.ruling.as_ref(),
+        disputes: &pending.disputes,
     }
 }
 
@@ -166,6 +167,14 @@ pub(super) fn shown(question: &Question<'_>) -> String {
         if !findings.is_empty() {
             parts.push(format!("feedback\n{}", findings.join("\n")));
         }
+    }
+    let disputes: Vec<String> = question
+        .disputes
+        .iter()
+        .map(|own| format!("  - {}: {}\n    {}", own.judges.join(", "), own.finding, own.rebuttal))
+        .collect();
+    if !disputes.is_empty() {
+        parts.push(format!("disputed by the agent\n{}", disputes.join("\n")));
     }
     let asked = if question.generation == 0 {
         format!("{}?", question.about)

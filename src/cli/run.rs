@@ -517,16 +517,24 @@ fn same(run: RunRecord, panel: &Panel, scan: &Scan) -> anyhow::Result<RunRecord>
     )
 }
 
+/// The file by which a process holds a run.
+fn hold_of(store: &Path, run: &str) -> PathBuf {
+    store.parent().unwrap_or(Path::new("")).join("locks").join(run)
+}
+
+/// Whether a process is judging a run.
+pub(super) fn is_held(store: &Path, run: &str) -> bool {
+    crate::hold::is_taken(&hold_of(store, run))
+}
+
 /// Keeps a second process off a run; released when dropped, or when the process dies.
 fn lock(store: &Path, run: &RunRecord) -> anyhow::Result<File> {
-    let folder = store.parent().unwrap_or(Path::new("")).join("locks");
-    std::fs::create_dir_all(&folder)
+    let path = hold_of(store, &run.id);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder)
         .with_context(|| format!("failed to make `{}`", folder.display()))?;
-    let path = folder.join(&run.id);
-    let file =
-        File::create(&path).with_context(|| format!("failed to make `{}`", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
+    match crate::hold::take(&path) {
+        Ok(file) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => {
             anyhow::bail!("run `{}` is being judged by another process", run.id)
         }

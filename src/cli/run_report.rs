@@ -154,7 +154,12 @@ impl Outcome<'_> {
     }
 
     fn cases(&self, rulings: &[Ruling]) -> String {
-        let judges = self.spec.judge.iter().map(|judge| judge.seat.name.as_str());
+        let judges = self
+            .spec
+            .judge
+            .iter()
+            .filter(|judge| !judge.seat.reserve)
+            .map(|judge| judge.seat.name.as_str());
         let header: Vec<&str> =
             std::iter::once("case").chain(judges).chain(["score", "decision"]).collect();
         let numbers: Vec<usize> = (1..header.len() - 1).collect();
@@ -391,7 +396,7 @@ fn share(tally: &Tally) -> String {
             )
         }
         None if tally.accepted + tally.rejected > 1 => {
-            "; no interval: all cases are of one group".into()
+            "; no interval: all cases are of one group, and not decided alike".into()
         }
         None => String::new(),
     }

@@ -4,6 +4,7 @@
 //! that a driver that reports twice does no harm; nothing follows a finished run.
 
 use super::condition::{Fired, evaluate};
+use super::dispute::Rejudged;
 use super::event::{
     About, AgentFault, Answer, Base, Budget, Command, Directive, Event, Round, What,
 };
@@ -83,7 +84,11 @@ impl State {
             return self.agent_failed(AgentFault::Empty);
         }
         self.faults = 0;
-        self.pending = Some(Pending { output: output.clone(), rounds: Vec::new() });
+        let mut pending = Pending::of(output);
+        for finding in &output.disputes {
+            pending.disputes |= self.rebutted.insert(finding.clone());
+        }
+        self.pending = Some(pending);
         if let Some(reason) = self.forbids_judging() {
             self.settle(RecordStatus::Unjudged);
             let hard = self.hard_limits();
@@ -138,6 +143,9 @@ impl State {
     }
 
     fn judged(&mut self, judgement: &Judgement, round: Round, retry: u32) -> Vec<Command> {
+        if round == Round::Dispute {
+            return self.rejudged(judgement);
+        }
         if !judgement.has_quorum() {
             return self.judged_without_quorum(judgement, round, retry);
         }
@@ -157,14 +165,18 @@ impl State {
             pending.rounds.push(judgement.clone());
         }
         let done = match round {
-            Round::First => 0,
+            Round::First | Round::Dispute => 0,
             Round::Confirm(k) => k,
         };
         if !passes {
             let status = match round {
-                Round::First => RecordStatus::Judged,
+                Round::First | Round::Dispute => RecordStatus::Judged,
                 Round::Confirm(_) => RecordStatus::ConfirmationRejected,
             };
+            let disputes = self.pending.as_ref().is_some_and(|pending| pending.disputes);
+            if disputes && round == Round::First && self.forbids_judging().is_none() {
+                return self.judge(Round::Dispute, 0);
+            }
             return self.conclude(status, &judgement);
         }
         if done >= self.policy.confirm {
@@ -189,10 +201,30 @@ impl State {
             return self.judge(round, retry + 1);
         }
         let status = match round {
-            Round::First => RecordStatus::Unjudged,
+            Round::First | Round::Dispute => RecordStatus::Unjudged,
             Round::Confirm(_) => RecordStatus::ConfirmationNotMade,
         };
         self.conclude(status, judgement)
+    }
+
+    /// Takes in what the judges say that did not raise what the agent disputes. The first
+    /// judgement stands: theirs only tells whether the judges contradict each other.
+    fn rejudged(&mut self, judgement: &Judgement) -> Vec<Command> {
+        if let Some(budget) = judgement.refused {
+            return self.refused(budget);
+        }
+        let first = self.pending.as_ref().and_then(|pending| pending.rounds.first()).cloned();
+        let Some(first) = first else { return Vec::new() };
+        let judgement = Judgement { commands: first.commands.clone(), ..judgement.clone() };
+        let rejudged = match judgement.has_quorum() {
+            false => Rejudged::Open,
+            true if self.accepting(&judgement).is_empty() => Rejudged::Overruled,
+            true => Rejudged::Upheld,
+        };
+        if let Some(pending) = &mut self.pending {
+            pending.rejudged = Some(rejudged);
+        }
+        self.conclude(RecordStatus::Judged, &first)
     }
 
     /// The accepts with which a judgement alone would end the run.
@@ -216,6 +248,8 @@ impl State {
     /// end the run.
     fn conclude(&mut self, status: RecordStatus, judgement: &Judgement) -> Vec<Command> {
         let repeat = self.repeat();
+        let rejudged = self.pending.as_ref().and_then(|pending| pending.rejudged);
+        self.overruled = rejudged == Some(Rejudged::Overruled);
         if self.policy.confirm > 0 {
             self.confirmation = match status {
                 RecordStatus::Accepted => Confirmation::Confirmed,
@@ -226,7 +260,12 @@ impl State {
         }
         self.settle(status);
         self.count_health(status, judgement);
-        let fired = self.fired(status, judgement, repeat);
+        let mut fired = self.fired(status, judgement, repeat);
+        if rejudged == Some(Rejudged::Upheld) && !self.policy.gate.on_dispute {
+            fired.push(Fired::hard(Reason::EvaluatorUnreliable));
+            fired.sort_by_key(|f| f.reason);
+            fired.dedup_by_key(|f| f.reason);
+        }
         let reasons: Vec<Reason> = fired.iter().map(|f| f.reason).collect();
         // `fired` is in the order of a step.
         match fired.first() {
@@ -236,7 +275,7 @@ impl State {
                 self.ask(About::BeforeAccept)
             }
             Some(first) if !first.reason.is_soft() => self.finish(first.reason, &reasons),
-            _ => match self.gate(judgement) {
+            _ => match self.gate(judgement, rejudged) {
                 Some(about) => self.ask(about),
                 None => self.climb(&fired, &reasons),
             },
@@ -249,8 +288,11 @@ impl State {
     }
 
     /// The point of the policy's gate that an output which does not end the run is at.
-    fn gate(&self, judgement: &Judgement) -> Option<About> {
+    fn gate(&self, judgement: &Judgement, rejudged: Option<Rejudged>) -> Option<About> {
         let gate = &self.policy.gate;
+        if gate.on_dispute && matches!(rejudged, Some(Rejudged::Upheld | Rejudged::Open)) {
+            return Some(About::OnDispute);
+        }
         let far = gate.disagreement.zip(judgement.spread).is_some_and(|(most, own)| own > most);
         if far {
             return Some(About::OnDisagreement);
@@ -405,7 +447,7 @@ impl State {
             return self.finish(*first, &hard);
         }
         self.directive = None;
-        self.pending = Some(Pending { output: output.clone(), rounds: Vec::new() });
+        self.pending = Some(Pending::of(output));
         self.judge(Round::First, 0)
     }
 

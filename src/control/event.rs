@@ -112,6 +112,9 @@ pub enum About {
     NearThreshold,
     /// So many outputs were made.
     Every,
+    /// The agent disputes a finding, and the judges that did not raise it take its side, or
+    /// there are none.
+    OnDispute,
     /// A condition's ladder says so.
     #[serde(untagged)]
     Condition(Reason),
@@ -124,6 +127,7 @@ impl std::fmt::Display for About {
             Self::OnDisagreement => "on_disagreement",
             Self::NearThreshold => "near_threshold",
             Self::Every => "every",
+            Self::OnDispute => "on_dispute",
             Self::Condition(reason) => reason.name(),
         })
     }
@@ -137,6 +141,8 @@ pub enum Round {
     First,
     /// A confirmation of an output that passed, from 1.
     Confirm(u32),
+    /// One by the judges that did not raise what the agent disputes.
+    Dispute,
 }
 
 /// What the controller wants done.
@@ -204,4 +210,7 @@ pub struct Directive {
     pub temperature_factor: Option<f64>,
     /// Words of a person for the agent.
     pub note: Option<String>,
+    /// Whether the other judges were not of the agent's side in a dispute.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overruled: bool,
 }

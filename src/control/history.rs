@@ -31,6 +31,8 @@ pub struct Output {
     pub empty: bool,
     /// How much of its base was changed, in [0,1]; `None` where nobody measured.
     pub change: Option<f64>,
+    /// The findings that the agent disputes beside it, by their hashes.
+    pub disputes: Vec<String>,
 }
 
 impl Output {
@@ -42,6 +44,7 @@ impl Output {
             shingles: Some(Shingles::of(text, SHINGLE)),
             empty: text.trim().is_empty(),
             change: None,
+            disputes: Vec::new(),
         }
     }
 
@@ -49,7 +52,8 @@ impl Output {
     /// for different.
     #[must_use]
     pub fn unknown(identity: impl Into<String>) -> Self {
-        Self { hash: identity.into(), shingles: None, empty: false, change: None }
+        let (hash, disputes) = (identity.into(), Vec::new());
+        Self { hash, shingles: None, empty: false, change: None, disputes }
     }
 }
 

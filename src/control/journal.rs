@@ -10,8 +10,9 @@ use tokio::time::Instant;
 use super::event::Spent;
 use super::log::{Entry, Log, LogError};
 use crate::panel::Listener;
-use crate::provider::{ChatReply, KeepError, Ledger, ReplyKey, ReplyStore, WorstCase};
-use crate::verdict::{Status, Usage, Verdict};
+use crate::panel::decide::NOT_NEEDED;
+use crate::provider::{ChatReply, KeepError, Ledger, ReplyKey, ReplyStore};
+use crate::verdict::{Status, Verdict};
 
 /// The clock, the books and the log of a run.
 #[derive(Debug)]
@@ -84,15 +85,6 @@ impl Journal {
     }
 }
 
-/// Books what a call took that no client has booked.
-pub(super) fn book(ledger: &Arc<Ledger>, usage: &Usage, micro_dollars: Option<u64>) {
-    // Nothing is set aside, so the only refusal is of what is over the limit already.
-    let nothing = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
-    if let Ok(mut held) = ledger.reserve(nothing) {
-        held.spend(usage, Some(micro_dollars.unwrap_or(0)));
-    }
-}
-
 /// Writes each verdict as it comes in.
 pub(super) struct Verdicts<'a> {
     pub(super) journal: &'a Journal,
@@ -103,7 +95,7 @@ pub(super) struct Verdicts<'a> {
 impl Listener for Verdicts<'_> {
     fn verdict<'a>(&'a self, verdict: &'a Verdict) -> BoxFuture<'a, ()> {
         // A judge that was stopped is asked again when the run goes on.
-        if verdict.status != Status::Cancelled {
+        if verdict.status != Status::Cancelled || verdict.notes.contains_key(NOT_NEEDED) {
             let verdict = Box::new(verdict.clone());
             let entry = Entry::Judged { generation: self.generation, verdict };
             if let Err(error) = self.journal.append(entry) {

@@ -13,14 +13,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::dispute::Dispute;
 use super::event::{About, AgentFault, Answer, Budget, Directive, Round, Spent};
 use super::history::content_hash;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Reason};
 use crate::ruling::Ruling;
 use crate::verdict::{Usage, Verdict};
 
 /// The version of the log's format.
 pub const FORMAT: u32 = 1;
+
+/// How a log says that its run was gone on with.
+pub(super) const RESUMED: &str = "resumed";
 
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +46,9 @@ pub enum Entry {
         config_hash: String,
         /// The panel.
         panel: String,
+        /// The loop's file, with its whole path; `None` in logs that do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<PathBuf>,
         /// The agent's state at the start, where it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         snapshot: Option<String>,
@@ -65,6 +72,9 @@ pub enum Entry {
         /// How much of the base was changed, where measured.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<f64>,
+        /// The findings that the agent disputes beside it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        disputes: Vec<Dispute>,
         /// Why it gave none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<AgentFault>,
@@ -144,6 +154,20 @@ pub enum Entry {
         generation: u32,
         /// In [0,1].
         score: f64,
+    },
+    /// Of several starts one was dropped.
+    Dropped {
+        /// Which, from 1.
+        start: u32,
+        /// Its outputs until then.
+        generations: u32,
+    },
+    /// Of several starts a finalist was judged afresh.
+    Final {
+        /// Which.
+        start: u32,
+        /// The ruling on its best output.
+        ruling: Box<Ruling>,
     },
     /// The run is over.
     Finished {
@@ -408,12 +432,10 @@ fn unseal(row: &[u8], n: u64) -> Result<Line, String> {
 
 fn lock(folder: &Path, run: &str) -> Result<File, LogError> {
     let path = folder.join("lock");
-    let file = File::create(&path).map_err(io("make", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(LogError::Held { run: run.to_owned() }),
-        Err(std::fs::TryLockError::Error(source)) => Err(io("lock", &path)(source)),
-    }
+    crate::hold::take(&path).map_err(|error| match error {
+        std::fs::TryLockError::WouldBlock => LogError::Held { run: run.to_owned() },
+        std::fs::TryLockError::Error(source) => io("lock", &path)(source),
+    })
 }
 
 /// Ids begin with their time, so the newest is the last by name.
@@ -427,14 +449,23 @@ fn newest(loops: &Path) -> Option<String> {
         .max()
 }
 
-/// What a run was asked; `latest` names the newest run. `None` where there is no such run, or
-/// its log does not begin as one.
+/// How a run began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// What was asked.
+    pub task: String,
+    /// The loop's file, where the log says it.
+    pub file: Option<PathBuf>,
+}
+
+/// How a run began; `latest` names the newest run. `None` where there is no such run, or its
+/// log does not begin as one.
 #[must_use]
-pub fn task_of(loops: &Path, run: &str) -> Option<String> {
+pub fn beginning_of(loops: &Path, run: &str) -> Option<Beginning> {
     let run = if run == "latest" { newest(loops)? } else { run.to_owned() };
     let first = read(&loops.join(run).join("events.jsonl")).ok()?.into_iter().next()?;
     match first.entry {
-        Entry::Started { task, .. } => Some(task),
+        Entry::Started { task, file, .. } => Some(Beginning { task, file }),
         _ => None,
     }
 }
@@ -456,11 +487,21 @@ pub fn kept(loops: &Path) -> Vec<Kept> {
                 .iter()
                 .filter(|line| matches!(line.entry, Entry::Generated { output: Some(_), .. }))
                 .count() as u64;
-            let reason = lines.iter().rev().find_map(|line| match &line.entry {
-                Entry::Finished { outcome } => Some(outcome.reason),
-                _ => None,
+            let last = lines.iter().rev().find_map(|line| match &line.entry {
+                Entry::Finished { outcome } => Some(RunEnd::Ended(outcome.reason)),
+                Entry::Asked { .. } => Some(RunEnd::Ended(Reason::AwaitingHuman)),
+                Entry::Decided { decision, .. } if decision == RESUMED => Some(RunEnd::Interrupted),
+                Entry::Decided { .. } | Entry::Labelled { .. } => None,
+                _ => Some(RunEnd::Interrupted),
             });
-            Some(Kept { run, time, task, generations, reason, path })
+            let end = match last {
+                Some(RunEnd::Ended(reason)) if reason != Reason::AwaitingHuman => {
+                    RunEnd::Ended(reason)
+                }
+                _ if crate::hold::is_taken(&path.with_file_name("lock")) => RunEnd::Running,
+                last => last.unwrap_or(RunEnd::Interrupted),
+            };
+            Some(Kept { run, time, task, generations, end, path })
         })
         .collect();
     kept.sort_by(|a, b| (&b.time, &b.run).cmp(&(&a.time, &a.run)));
@@ -478,10 +519,33 @@ pub struct Kept {
     pub task: String,
     /// Outputs made.
     pub generations: u64,
-    /// Why it ended; `None` where it has not.
-    pub reason: Option<super::outcome::Reason>,
+    /// How it ended, if it has.
+    pub end: RunEnd,
     /// Its log.
     pub path: PathBuf,
+}
+
+/// How a run ended, if it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// A process holds it.
+    Running,
+    /// No process holds it, and it has no end: it was killed, or the machine went down.
+    Interrupted,
+    /// For this reason; `awaiting_human` where it waits for an answer.
+    Ended(Reason),
+}
+
+impl RunEnd {
+    /// The name in lists.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Ended(reason) => reason.name(),
+        }
+    }
 }
 
 /// A new file's name is on disk only when its folder is. Where folders can't be synced there

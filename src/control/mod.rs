@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod condition;
 mod decide;
+pub mod dispute;
 pub mod driver;
 mod event;
 pub mod feedback;
@@ -23,6 +24,7 @@ pub mod result;
 pub mod review;
 pub mod setup;
 pub mod spec;
+pub mod starts;
 mod state;
 
 #[cfg(test)]
@@ -38,4 +40,5 @@ pub use self::outcome::{Class, Confirmation, Outcome, Reason};
 pub use self::policy::Policy;
 pub use self::setup::Setup;
 pub use self::spec::LoopSpec;
+pub use self::starts::Starts;
 pub use self::state::State;

@@ -118,6 +118,28 @@ impl ProfileOutcome {
     }
 }
 
+/// One of several starts.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StartResult {
+    /// Which, from 1.
+    pub start: u32,
+    /// Whether its output is the one returned.
+    pub picked: bool,
+    /// Its outputs when it was dropped; `None` for one that was not.
+    pub dropped_after: Option<u32>,
+    /// Why it ended; `None` where it was stopped before its end.
+    pub reason: Option<Reason>,
+    /// Outputs made.
+    pub generations: u32,
+    /// The score of its best output, by which it was kept or dropped: the highest of several,
+    /// and so too high.
+    pub score: Option<Score>,
+    /// The score of the same output when finalists were judged afresh.
+    pub fresh_score: Option<Score>,
+    /// Its event log.
+    pub log: String,
+}
+
 /// What a loop came to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
@@ -157,6 +179,10 @@ pub struct Report {
     pub config_hash: String,
     /// How often the run was gone on with.
     pub resumed: u32,
+    /// With several starts: each of them. History and generations are then of the one that was
+    /// picked; evaluations, usage, cost and time are of all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<StartResult>,
     /// The event log.
     pub log: String,
     /// What to know before trusting it.

@@ -8,7 +8,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::event::{About, Answer};
+use super::dispute::Dispute;
+use super::event::{About, Answer, Round};
 use super::log::{self, Entry, Line, Log, LogError};
 use crate::ruling::Ruling;
 
@@ -31,6 +32,9 @@ pub struct Pending {
     pub before: Option<(u32, String)>,
     /// The newest ruling on it: votes and findings.
     pub ruling: Option<Ruling>,
+    /// What the agent disputes beside it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disputes: Vec<Dispute>,
 }
 
 /// Why a question can't be answered.
@@ -89,12 +93,17 @@ pub fn pending(loops: &Path) -> std::io::Result<(Vec<Pending>, Vec<LogError>)> {
 fn question(run: &str, folder: &Path, lines: &[Line]) -> Result<Option<Pending>, LogError> {
     let mut task = String::new();
     let mut outputs: Vec<String> = Vec::new();
+    let mut disputes: Vec<Dispute> = Vec::new();
     let mut rulings: Vec<(u32, &Ruling)> = Vec::new();
     let mut open: Option<(u32, About, Option<String>)> = None;
     for line in lines {
         match &line.entry {
             Entry::Started { task: own, .. } => task.clone_from(own),
-            Entry::Generated { output: Some(hash), .. } => outputs.push(hash.clone()),
+            Entry::Generated { output: Some(hash), disputes: own, .. } => {
+                outputs.push(hash.clone());
+                disputes.clone_from(own);
+            }
+            Entry::Ruled { round: Round::Dispute, .. } => {}
             Entry::Ruled { generation, ruling, .. } => rulings.push((*generation, ruling)),
             Entry::Asked { generation, about, time } => {
                 open = Some((*generation, *about, time.clone()));
@@ -133,6 +142,7 @@ fn question(run: &str, folder: &Path, lines: &[Line]) -> Result<Option<Pending>,
         output: text(generation).transpose()?,
         before,
         ruling: rulings.iter().rev().find(|(own, _)| *own == generation).map(|(_, r)| (*r).clone()),
+        disputes,
     }))
 }
 

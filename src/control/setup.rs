@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
+use super::event::Round;
 use super::feedback::{Feedback, FeedbackError};
 use super::policy::{Condition, HumanSpec, Node, Policy};
 use super::spec::LoopSpec;
@@ -15,7 +16,7 @@ use crate::config::Problem;
 use crate::judge::process::{Sandbox, SandboxSpec, find_program};
 use crate::judge::{BuildContext, BuildError};
 use crate::panel::spec::JudgeSpec;
-use crate::panel::{Panel, PanelError, PanelSpec};
+use crate::panel::{Panel, PanelError, PanelSpec, Seat};
 use crate::provider::Client;
 use crate::verdict::Fingerprint;
 
@@ -70,6 +71,8 @@ pub struct Setup {
     pub warnings: Vec<String>,
     /// How a person is asked.
     pub human: HumanSpec,
+    /// Whether the agent may dispute what is found.
+    pub disputes: bool,
     pub(super) agent: Box<dyn Agent>,
     pub(super) feedback: Feedback,
     pub(super) checks: Vec<Check>,
@@ -107,6 +110,10 @@ impl Setup {
             is_deterministic(&panel_spec),
         )?;
         policy.gate = spec.human.gate().map_err(|problem| problem.inside("human"))?;
+        if policy.gate.on_dispute && !spec.feedback.disputes {
+            let message = "`on_dispute` has no effect without `feedback.disputes = true`";
+            return Err(Problem::new("human.ask", message).into());
+        }
         // One threshold in the policy is the panel's too, so that vetoes and rulings agree.
         if panel_spec.profile.is_some() {
             decide_by_profile(spec, &mut panel_spec, &mut policy)?;
@@ -116,6 +123,12 @@ impl Setup {
         let panel_context = BuildContext::new(spec.panel_base.clone(), client.clone());
         let mut panel = Panel::seat(&panel_spec, &panel_context)?;
         panel.allow_generations(policy.limits.max_generations)?;
+        if panel.reserve().is_some() {
+            policy.confirm_by_reserve(spec.exit.confirm)?;
+        }
+        if spec.exit.early_decision {
+            panel.decide_early();
+        }
         let mut warnings = policy.warnings();
         warnings.extend(panel.warnings());
         warnings.extend(judges_itself(agent_spec, agent.as_ref(), &panel)?);
@@ -123,10 +136,13 @@ impl Setup {
         let checks = checks(&policy, &context)?;
         let mut config = serde_json::to_value(spec).unwrap_or_default();
         hide_headers(&mut config);
-        let identity = json!({
+        let mut identity = json!({
             "config": config, "task": task, "agent": agent.identity(),
             "panel": panel.fingerprint(),
         });
+        if let (Some(reserve), Some(map)) = (panel.reserve(), identity.as_object_mut()) {
+            map.insert("reserve".to_owned(), json!(reserve.fingerprint()));
+        }
         Ok(Self {
             name: spec.name.clone(),
             config_hash: Fingerprint::of("loop", &identity).to_string(),
@@ -136,6 +152,7 @@ impl Setup {
             config,
             warnings,
             human: spec.human.clone(),
+            disputes: spec.feedback.disputes,
             agent,
             feedback: spec.feedback.build(base)?,
             checks,
@@ -147,9 +164,29 @@ impl Setup {
     /// Whether a model is asked for anything.
     #[must_use]
     pub fn uses_models(&self) -> bool {
-        self.agent.model().is_some()
-            || self.panel.seats.iter().any(|seat| seat.judge.model().is_some())
+        self.agent.model().is_some() || seats(&self.panel).any(|s| s.judge.model().is_some())
     }
+
+    /// The panel of a judgement.
+    pub(super) fn panel_of(&self, round: Round) -> &Panel {
+        match round {
+            Round::First | Round::Dispute => &self.panel,
+            Round::Confirm(_) => self.panel.reserve().unwrap_or(&self.panel),
+        }
+    }
+
+    /// The panels that judge an output until it is accepted, and how often each.
+    pub(super) fn rounds(&self) -> [(&Panel, u64); 2] {
+        [
+            (self.panel_of(Round::First), 1 + u64::from(self.disputes)),
+            (self.panel_of(Round::Confirm(1)), u64::from(self.policy.confirm)),
+        ]
+    }
+}
+
+/// Every seat, those of the reserve included.
+fn seats(panel: &Panel) -> impl Iterator<Item = &Seat> {
+    panel.seats.iter().chain(panel.reserve().into_iter().flat_map(|reserve| &reserve.seats))
 }
 
 /// Checks without a folder of their own run in the workspace.
@@ -168,17 +205,19 @@ pub(crate) fn run_checks_in(panel: &mut PanelSpec, directory: &Path) {
 /// Whether every counted judge measures the same for the same output.
 #[must_use]
 pub fn is_deterministic(panel: &PanelSpec) -> bool {
-    panel.judge.iter().filter(|seat| !seat.seat.report_only).all(|seat| match &seat.judge {
-        // A model asked once runs at temperature 0 unless the file says otherwise.
-        JudgeSpec::Llm(llm) => {
-            llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
+    panel.judge.iter().filter(|seat| !seat.seat.report_only && !seat.seat.reserve).all(|seat| {
+        match &seat.judge {
+            // A model asked once runs at temperature 0 unless the file says otherwise.
+            JudgeSpec::Llm(llm) => {
+                llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
+            }
+            JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
+            JudgeSpec::Rule(_)
+            | JudgeSpec::Command(_)
+            | JudgeSpec::Script(_)
+            | JudgeSpec::Observe(_)
+            | JudgeSpec::Replay(_) => true,
         }
-        JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
-        JudgeSpec::Rule(_)
-        | JudgeSpec::Command(_)
-        | JudgeSpec::Script(_)
-        | JudgeSpec::Observe(_)
-        | JudgeSpec::Replay(_) => true,
     })
 }
 
@@ -234,7 +273,7 @@ fn judges_itself(
     panel: &Panel,
 ) -> Result<Option<String>, Problem> {
     let Some(model) = agent.model() else { return Ok(None) };
-    let Some(seat) = panel.seats.iter().find(|seat| {
+    let Some(seat) = seats(panel).find(|seat| {
         let own = seat.judge.model();
         // Coding agents name their models without a provider.
         let bare = own.and_then(|own| own.split_once('/')).map(|(_, name)| name);
@@ -273,7 +312,7 @@ fn unpriced(policy: &Policy, agent: &dyn Agent, panel: &Panel) -> Result<(), Pro
         return Err(told("the agent's model"));
     }
     let case = Case::new("", "");
-    for seat in &panel.seats {
+    for seat in seats(panel) {
         let plan = seat.judge.plan(&case);
         if plan.calls > 0 && plan.cost_usd.is_none() {
             return Err(told(&format!("the model of the judge `{}`", seat.name)));

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::agent::AgentSpec;
 use super::feedback::FeedbackSpec;
 use super::policy::{BudgetSpec, ExitSpec, HumanSpec, StrategySpec};
+use super::starts::StartsSpec;
 use crate::config::{ConfigError, Problem, Problems, from_value_all, read_file};
 use crate::panel::PanelSpec;
 
@@ -41,6 +42,9 @@ pub struct LoopSpec {
     /// Which version is gone on from.
     #[serde(default)]
     pub strategy: StrategySpec,
+    /// Several independent starts, where wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<StartsSpec>,
     /// When a person is asked.
     #[serde(default)]
     pub human: HumanSpec,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::condition::View;
+use super::dispute::Rejudged;
 use super::event::{About, AgentFault, Base, Directive, Round, Spent};
 use super::history::{Output, Record, RecordStatus, Repeat, Seen};
 use super::judgement::Judgement;
@@ -29,6 +30,16 @@ pub(super) struct Pending {
     pub(super) output: Output,
     /// Judgements with a quorum, the first one first.
     pub(super) rounds: Vec<Judgement>,
+    /// Whether the agent disputes a finding that it has not disputed before.
+    pub(super) disputes: bool,
+    /// What became of that.
+    pub(super) rejudged: Option<Rejudged>,
+}
+
+impl Pending {
+    pub(super) fn of(output: &Output) -> Self {
+        Self { output: output.clone(), rounds: Vec::new(), disputes: false, rejudged: None }
+    }
 }
 
 /// Where a loop stands: what [`super::decide`] goes on from.
@@ -55,6 +66,10 @@ pub struct State {
     pub(super) faults: u32,
     pub(super) unjudged: u32,
     pub(super) disputed: u32,
+    /// The findings that the agent has disputed, by their hashes.
+    pub(super) rebutted: BTreeSet<String>,
+    /// Whether the newest dispute was lost.
+    pub(super) overruled: bool,
     /// For each soft reason how many actions were taken, and after how many scores the last.
     pub(super) climbed: BTreeMap<Reason, (usize, usize)>,
     pub(super) cooled: u32,
@@ -87,6 +102,8 @@ impl State {
             faults: 0,
             unjudged: 0,
             disputed: 0,
+            rebutted: BTreeSet::new(),
+            overruled: false,
             climbed: BTreeMap::new(),
             cooled: 0,
             confirmation: Confirmation::NotAsked,
@@ -226,11 +243,14 @@ impl State {
             let new = record.is_discrete() && self.failing.insert(record.failing());
             self.progress.push(new);
         }
+        // A score that is the lowest of several is no plain measurement.
+        let plain =
+            |record: &Record| record.score.filter(|_| record.status == RecordStatus::Judged);
         let repeated = self
             .seen
             .generation(&record.output)
-            .and_then(|earlier| self.records[earlier as usize - 1].score)
-            .zip(record.score);
+            .and_then(|earlier| plain(&self.records[earlier as usize - 1]))
+            .zip(plain(&record));
         if let Some((first, second)) = repeated {
             self.retest.add(first.get(), second.get());
         }
@@ -251,10 +271,11 @@ impl State {
 
     /// Closes the output that is being judged, with what is known of it.
     pub(super) fn settle(&mut self, status: RecordStatus) {
-        let Some(Pending { output, rounds }) = self.pending.take() else { return };
+        let Some(Pending { output, rounds, .. }) = self.pending.take() else { return };
         let mut scores: Vec<Score> = rounds.iter().filter_map(|round| round.score).collect();
         let first = scores.first().copied();
-        for again in scores.iter().skip(1) {
+        // Of other judges' scores nothing follows for the noise of the panel's own.
+        for again in scores.iter().skip(1).filter(|_| !self.policy.reserve) {
             if let Some(first) = first {
                 self.retest.add(first.get(), again.get());
             }
@@ -325,6 +346,7 @@ impl State {
             max_change: None,
             temperature_factor: None,
             note: None,
+            overruled: self.overruled,
         };
         self.set_base(&mut directive, base);
         self.emphasise(&mut directive);

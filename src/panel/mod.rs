@@ -51,8 +51,12 @@ pub struct Panel {
     pub rules: Rules,
     /// Whether judges are asked one after the other.
     pub sequential: bool,
+    /// Whether votes that can no longer change the decision are not waited for.
+    pub early_decision: bool,
     /// The limit for all judges of one case together.
     pub timeout: Option<Duration>,
+    /// The judges that are asked again about what has passed, where there are some.
+    pub reserve: Option<Box<Panel>>,
     /// Measurements in flight at most, over all cases; closing it lets those in flight end
     /// and starts no other. `None` for no limit.
     pub places: Option<Places>,
@@ -219,26 +223,16 @@ impl Panel {
         seats: Vec<Seat>,
         context: &BuildContext,
     ) -> Result<Self, PanelError> {
-        let rules = Rules {
-            seats: seats.iter().map(Seat::rules).collect(),
-            settings: Settings {
-                aggregate: spec.aggregate,
-                midpoint: spec.midpoint,
-                trim: spec.trim,
-                threshold: spec.threshold,
-            },
-            threshold: spec.threshold,
-            quorum: spec.quorum(),
-            profile: None,
-        };
-        let mut panel = Self {
-            name: spec.name.clone(),
-            seats,
-            rules,
-            sequential: spec.sequential,
-            timeout: spec.timeout.map(Period::get),
-            places: None,
-        };
+        let mut seats = seats.into_iter();
+        let (mut main, mut reserve) = (Vec::new(), Vec::new());
+        for (judge, seat) in spec.judge.iter().zip(&mut seats) {
+            if judge.seat.reserve { reserve.push(seat) } else { main.push(seat) }
+        }
+        let mut panel = Self::plain(spec, main, spec.quorum());
+        if !reserve.is_empty() {
+            let votes = reserve.iter().filter(|seat| seat.rules().votes()).count() as u32;
+            panel.reserve = Some(Box::new(Self::plain(spec, reserve, votes / 2 + 1)));
+        }
         if spec.repeat > 1 {
             panel.repeat(spec.repeat);
         }
@@ -250,6 +244,72 @@ impl Panel {
             None => panel.check_without_profile()?,
         }
         Ok(panel)
+    }
+
+    /// A panel of these seats under the rules of a configuration, without a profile.
+    fn plain(spec: &PanelSpec, seats: Vec<Seat>, quorum: u32) -> Self {
+        let rules = Rules {
+            seats: seats.iter().map(Seat::rules).collect(),
+            settings: Settings {
+                aggregate: spec.aggregate,
+                midpoint: spec.midpoint,
+                trim: spec.trim,
+                threshold: spec.threshold,
+            },
+            threshold: spec.threshold,
+            quorum,
+            profile: None,
+        };
+        Self {
+            name: spec.name.clone(),
+            seats,
+            rules,
+            sequential: spec.sequential,
+            early_decision: false,
+            timeout: spec.timeout.map(Period::get),
+            reserve: None,
+            places: None,
+        }
+    }
+
+    /// The judges that are asked again about what has passed, as a panel of their own with the
+    /// same threshold, without a profile; `None` where no seat is a `reserve`.
+    #[must_use]
+    pub fn reserve(&self) -> Option<&Self> {
+        self.reserve.as_deref()
+    }
+
+    /// Does not wait for votes that can no longer change the decision, the reserve's included.
+    pub fn decide_early(&mut self) {
+        self.early_decision = true;
+        if let Some(reserve) = &mut self.reserve {
+            reserve.early_decision = true;
+        }
+    }
+
+    /// The panel without some judges, by their names: the same rules, without a profile, and a
+    /// majority of those who are left as the quorum.
+    #[must_use]
+    pub fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Self {
+        let kept = |name: &str| !is_left_out(name);
+        let seats: Vec<Seat> = self.seats.iter().filter(|seat| kept(&seat.name)).cloned().collect();
+        let rules: Vec<SeatRules> = seats.iter().map(Seat::rules).collect();
+        let votes = rules.iter().filter(|seat| seat.votes()).count() as u32;
+        Self {
+            name: self.name.clone(),
+            rules: Rules {
+                seats: rules,
+                quorum: votes / 2 + 1,
+                profile: None,
+                ..self.rules.clone()
+            },
+            seats,
+            sequential: self.sequential,
+            early_decision: self.early_decision,
+            timeout: self.timeout,
+            reserve: None,
+            places: self.places.clone(),
+        }
     }
 
     /// Puts a profile in force: votes are mapped, and its threshold decides.
@@ -323,10 +383,12 @@ impl Panel {
     /// never lowers the key, and the votes are the judges' scores as a whole.
     #[must_use]
     pub fn asks_in_turn(&self) -> bool {
-        self.sequential
-            && self
-                .profile()
-                .is_none_or(|own| own.is_increasing() && own.profile().criterion == OVERALL)
+        self.sequential && self.is_increasing()
+    }
+
+    /// Whether a higher vote never lowers what decides, so that open votes can be bounded.
+    fn is_increasing(&self) -> bool {
+        self.profile().is_none_or(|own| own.is_increasing() && own.profile().criterion == OVERALL)
     }
 
     /// Asks for every sample again `times` times over: how much of a score is noise.
@@ -341,6 +403,9 @@ impl Panel {
     pub fn set_threshold(&mut self, threshold: f64) {
         self.rules.threshold = threshold;
         self.rules.settings.threshold = threshold;
+        if let Some(reserve) = &mut self.reserve {
+            reserve.set_threshold(threshold);
+        }
     }
 
     /// What makes this panel this panel: its judges and its rules.
@@ -390,7 +455,8 @@ impl Panel {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.families();
-        for seat in &self.seats {
+        let reserve = self.reserve.iter().flat_map(|panel| &panel.seats);
+        for seat in self.seats.iter().chain(reserve) {
             let own = seat.judge.warnings();
             warnings.extend(own.into_iter().map(|said| format!("`{}`: {said}", seat.name)));
         }
@@ -443,6 +509,9 @@ impl Panel {
         }
         if self.asks_in_turn() {
             return sequential::judge(self, case, &context, known, listener).await;
+        }
+        if self.early_decision && self.is_increasing() {
+            return sequential::judge_early(self, case, &context, known, listener).await;
         }
         let mut open = FuturesUnordered::new();
         for seat in &self.seats {

@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const SLACK: Duration = Duration::from_millis(50);
 
 /// One judge on a panel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Seat {
     /// The judge's name in votes and reports.
     pub name: String,

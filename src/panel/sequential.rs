@@ -1,16 +1,21 @@
-//! Sequential voting: the cheap judges first, and no call that can't change the decision.
+//! Sequential voting: the cheap judges first, and no call that can't change the decision; and
+//! its parallel form, which asks all at once and waits for no more votes than decide.
 //!
 //! After each judge the remaining votes are imagined in every way they can turn out: given
 //! or missing, worst or best. Since every aggregator is monotone, the worst and the best
 //! votes bound all others; when all of these end in one decision, so does the full panel.
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+
 use super::decide::{NOT_NEEDED, Rules};
 use super::{Known as Before, Listener, Panel};
 use crate::case::Case;
+use crate::judge::Plan;
 use crate::provider::CallContext;
 use crate::ruling::{Decision, Ruling};
 use crate::score::Score;
-use crate::verdict::{Status, Verdict};
+use crate::verdict::{Status, Usage, Verdict};
 
 /// Open seats beyond which no early stop is looked for: the ways grow as 2 to their number.
 const MOST_OPEN: usize = 12;
@@ -55,6 +60,71 @@ pub(super) async fn judge(
             verdicts.push(verdict);
         }
     }
+    rule(panel, case, verdicts)
+}
+
+/// Asks all judges at once, and does not wait for votes that can no longer change the
+/// decision. Those that are only reported are waited for.
+pub(super) async fn judge_early(
+    panel: &Panel,
+    case: &Case,
+    context: &CallContext,
+    known: Before,
+    listener: &dyn Listener,
+) -> Ruling {
+    let needed = context.cancel.child_token();
+    let mut open = FuturesUnordered::new();
+    for (at, seat) in panel.seats.iter().enumerate() {
+        for sample in seat.open_samples(&known.verdicts) {
+            let mut context = known.context(context, &seat.name, sample);
+            if !seat.report_only {
+                context.cancel = needed.clone();
+            }
+            let verdict = seat.judge(case, context, sample, panel.places.as_ref());
+            open.push(async move { (at, verdict.await) });
+        }
+    }
+    let mut verdicts = known.verdicts.clone();
+    loop {
+        let asked = panel.rules.rule(&case.id, verdicts.clone());
+        if settled(panel, &votes(&panel.rules, &asked, &verdicts)) {
+            needed.cancel();
+        }
+        let Some((at, mut verdict)) = open.next().await else { break };
+        let cut = verdict.status == Status::Cancelled
+            && needed.is_cancelled()
+            && !context.cancel.is_cancelled();
+        if cut {
+            verdict = not_waited_for(panel.seats[at].judge.plan(case), verdict, context);
+        }
+        listener.verdict(&verdict).await;
+        verdicts.push(verdict);
+    }
+    rule(panel, case, verdicts)
+}
+
+/// A call that was cut off may have been paid for: it counts at the most that it can have
+/// taken, marked as estimated.
+fn not_waited_for(plan: Plan, verdict: Verdict, context: &CallContext) -> Verdict {
+    let mut verdict = verdict.note(NOT_NEEDED, true);
+    verdict.detail = Some("not waited for: the decision was settled".to_owned());
+    if plan.calls > 0 && verdict.usage == Usage::default() {
+        verdict.usage = Usage {
+            tokens_in: plan.tokens_in,
+            tokens_out: plan.tokens_out,
+            calls: plan.calls,
+            estimated: true,
+            ..Usage::default()
+        };
+        verdict.cost_usd = plan.cost_usd;
+        let micro_dollars = plan.cost_usd.map(|usd| (usd * 1e6).ceil() as u64);
+        context.ledger.book(&verdict.usage, micro_dollars);
+    }
+    verdict
+}
+
+/// The ruling on what was asked, with the bounds of what the full panel could have said.
+fn rule(panel: &Panel, case: &Case, verdicts: Vec<Verdict>) -> Ruling {
     let mut ruling = panel.rules.rule(&case.id, verdicts);
     let skipped = |name: &str| {
         ruling.verdicts.iter().any(|v| v.judge == name && v.notes.contains_key(NOT_NEEDED))

@@ -118,6 +118,9 @@ pub struct SeatKeys {
     /// The vote is shown and not counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report_only: bool,
+    /// Not asked at first: in a loop it judges again what has passed. Other verbs leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reserve: bool,
     /// The vote is 1 minus the score: for judges of a fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invert: bool,
@@ -130,7 +133,7 @@ impl SeatKeys {
     /// Whether its vote is counted.
     #[must_use]
     pub fn votes(&self) -> bool {
-        !self.report_only && self.weight > 0.0
+        !self.report_only && !self.reserve && self.weight > 0.0
     }
 }
 
@@ -163,8 +166,8 @@ const MOST_WEIGHT: f64 = 1e6;
 pub const KINDS: [&str; 8] =
     ["llm", "rule", "command", "script", "http", "observe", "human", "replay"];
 
-const SEAT_KEYS: [&str; 7] =
-    ["name", "weight", "required", "accept_alone", "report_only", "invert", "timeout"];
+const SEAT_KEYS: [&str; 8] =
+    ["name", "weight", "required", "accept_alone", "report_only", "reserve", "invert", "timeout"];
 
 impl SeatSpec {
     /// The judge of a table, or everything that is wrong with it.
@@ -400,7 +403,7 @@ impl PanelSpec {
         if counted == 0 {
             problems.push(Problem::new(
                 "judge",
-                "every judge is `report_only` or has the weight 0: no vote would count",
+                "every judge is `report_only` or `reserve`, or has the weight 0: no vote would count",
             ));
             return;
         }
@@ -455,10 +458,16 @@ fn seats(judges: &[SeatSpec], places: &[usize], problems: &mut Problems) {
                 "a judge that is `report_only` can't be `required`",
             ));
         }
+        if seat.reserve && seat.report_only {
+            problems.push(Problem::new(
+                at("reserve"),
+                "a judge that is `report_only` can't confirm what has passed",
+            ));
+        }
         if seat.accept_alone && !seat.votes() {
             problems.push(Problem::new(
                 at("accept_alone"),
-                "a judge that has no vote (`report_only`, or `weight = 0`) can't accept",
+                "a judge that has no vote (`report_only`, `reserve`, or `weight = 0`) can't accept",
             ));
         }
         problems.extend(not_zero(&at("timeout"), seat.timeout));

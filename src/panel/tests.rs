@@ -73,7 +73,16 @@ fn panel(judges: Vec<Told>) -> Panel {
         quorum: seats.len() as u32 / 2 + 1,
         profile: None,
     };
-    Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, places: None }
+    Panel {
+        name: "p".into(),
+        seats,
+        rules,
+        sequential: false,
+        early_decision: false,
+        timeout: None,
+        reserve: None,
+        places: None,
+    }
 }
 
 fn ok(value: f64) -> Verdict {
@@ -172,6 +181,80 @@ fn families_are_told_by_the_models_own_name() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_early_decision_waits_for_no_vote_that_can_not_change_it() {
+    let never = || Told { wait: Duration::from_secs(100), calls: 1, ..told(ok(0.0)) };
+    let early = |judges| {
+        let mut panel = panel(judges);
+        panel.decide_early();
+        panel
+    };
+    let began = Instant::now();
+    let own = early(vec![told(ok(0.9)), told(ok(0.8)), never()]);
+    let ruling = own.judge(&Case::new("q", "a"), &context()).await;
+    assert_eq!(ruling.decision, Decision::Accept);
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let cut = &ruling.verdicts[2];
+    assert!(cut.status == Status::Cancelled && cut.notes.contains_key(decide::NOT_NEEDED));
+    assert!(cut.usage.estimated && cut.usage.calls == 1, "it may have been paid for");
+    // Lower medians: with the open vote at 0 and at 1.
+    let (low, high) = ruling.score_bounds.unwrap();
+    assert_eq!((low.get(), high.get()), (0.8, 0.9));
+    assert!(!ruling.degraded, "nothing failed");
+    // One vote settles nothing, and a veto everything.
+    let began = Instant::now();
+    let ruling = early(vec![told(ok(0.9)), never()]).judge(&Case::new("q", "a"), &context()).await;
+    assert!(began.elapsed() >= Duration::from_secs(100) && ruling.score_bounds.is_none());
+    let mut veto = early(vec![told(ok(0.1)), never(), never()]);
+    veto.seats[0].required = true;
+    veto.rules.seats[0].required = true;
+    let began = Instant::now();
+    let ruling = veto.judge(&Case::new("q", "a"), &context()).await;
+    // Below the quorum there is no decision, so one more vote is waited for.
+    assert_ne!(ruling.decision, Decision::Accept);
+    assert!(began.elapsed() <= Duration::from_secs(100));
+    // What was cut off by the user is no decision.
+    let stopped = context();
+    let own = early(vec![told(ok(0.9)), never(), never()]);
+    let case = Case::new("q", "a");
+    let (ruling, ()) = tokio::join!(own.judge(&case, &stopped), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stopped.cancel.cancel();
+    });
+    assert_eq!(ruling.decision, Decision::Undecided);
+    assert!(ruling.verdicts.iter().all(|v| !v.notes.contains_key(decide::NOT_NEEDED)));
+}
+
+#[test]
+fn a_reserve_judge_has_no_vote_on_the_panel_and_a_panel_of_its_own() {
+    let spec = |more: &str| {
+        let judge = |name: &str, more: &str| {
+            format!(
+                "[[judge]]\nname = \"{name}\"\nkind = \"rule\"\nrule = \"length\"\nwords = {{ min = 1 }}\n{more}"
+            )
+        };
+        let text = format!(
+            "threshold = 0.6\n{}{}{}",
+            judge("a", more),
+            judge("b", "reserve = true\n"),
+            judge("c", "reserve = true\n")
+        );
+        let value: toml::Value = toml::from_str(&text).unwrap();
+        PanelSpec::from_value(serde_json::to_value(value).unwrap())
+    };
+    let own = spec("").unwrap();
+    let build = BuildContext::new(".", Client::default());
+    let mut panel = Panel::seat(&own, &build).unwrap();
+    assert_eq!((panel.seats.len(), panel.rules.quorum, own.counted()), (1, 1, 1));
+    let reserve = panel.reserve().unwrap();
+    assert_eq!((reserve.seats.len(), reserve.rules.quorum), (2, 2));
+    panel.set_threshold(0.8);
+    assert_eq!(panel.reserve().unwrap().rules.threshold, 0.8);
+    assert!(spec("reserve = true\n").unwrap_err().to_string().contains("no vote would count"));
+    let both = spec("reserve = true\nreport_only = true\n").unwrap_err().to_string();
+    assert!(both.contains("reserve"), "{both}");
+}
+
 fn outcome() -> impl Strategy<Value = Verdict> {
     prop_oneof![
         4 => (0u32..=10).prop_map(|v| ok(f64::from(v) / 10.0)),
@@ -212,10 +295,18 @@ proptest! {
         let full = build();
         let mut sequential = build();
         sequential.sequential = true;
-        let (full, early) = runtime.block_on(async {
-            (full.judge(&case, &context()).await, sequential.judge(&case, &context()).await)
+        let mut at_once = build();
+        at_once.decide_early();
+        let (full, early, at_once) = runtime.block_on(async {
+            (
+                full.judge(&case, &context()).await,
+                sequential.judge(&case, &context()).await,
+                at_once.judge(&case, &context()).await,
+            )
         });
         prop_assert_eq!(full.decision, early.decision);
         prop_assert_eq!(full.verdicts.len(), early.verdicts.len());
+        prop_assert_eq!(full.decision, at_once.decision);
+        prop_assert_eq!(full.verdicts.len(), at_once.verdicts.len());
     }
 }

@@ -196,6 +196,14 @@ impl Ledger {
             && self.check_calls(&books).is_ok()
     }
 
+    /// Books what a call took that nothing was set aside for. It was spent, and so counts even
+    /// beyond a limit.
+    pub fn book(self: &Arc<Self>, usage: &Usage, micro_dollars: Option<u64>) {
+        let ledger = Arc::clone(self);
+        Reservation { ledger, micro_dollars: 0, tokens: 0, priced: true }
+            .spend(usage, micro_dollars);
+    }
+
     /// Counts a reply that was found instead of asked for.
     pub fn count_cached(&self) {
         self.books().cached_hits += 1;

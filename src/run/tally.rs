@@ -363,7 +363,8 @@ impl Tally {
     /// The share of the decided cases that is accepted. By Wilson's interval (1927) over
     /// cases; where cases have a group, by cluster bootstrap over groups, since cases of one
     /// group tend to stand or fall together, and never narrower than by case. `None` without a decided case, and where all
-    /// cases are of one group, whose spread can't be known.
+    /// are of one group and not decided alike, whose spread can't be known; one that is decided
+    /// alike counts as one case.
     #[must_use]
     pub fn accepted_share(&self) -> Option<AcceptedShare> {
         let n = self.accepted + self.rejected;
@@ -542,5 +543,13 @@ mod tests {
         tally.add(&ruled(Decision::Accept), Some("g"));
         tally.add(&ruled(Decision::Reject), Some("g"));
         assert_eq!(tally.accepted_share(), None);
+        let mut alike = Tally::default();
+        for _ in 0..3 {
+            alike.add(&ruled(Decision::Accept), Some("g"));
+        }
+        let share = alike.accepted_share().unwrap();
+        // Clopper and Pearson (1934), 1 of 1.
+        assert!((share.lower - 0.025).abs() < 1e-9 && share.upper == 1.0, "{share:?}");
+        assert_eq!((share.n, share.groups), (3, Some(1)));
     }
 }

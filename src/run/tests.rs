@@ -90,7 +90,16 @@ impl Bench {
             quorum: 1,
             profile: None,
         };
-        Panel { name: "p".into(), seats, rules, sequential: false, timeout: None, places: None }
+        Panel {
+            name: "p".into(),
+            seats,
+            rules,
+            sequential: false,
+            early_decision: false,
+            timeout: None,
+            reserve: None,
+            places: None,
+        }
     }
 
     fn place<'a>(&'a self, writer: &'a Writer) -> Place<'a> {

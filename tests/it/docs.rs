@@ -304,7 +304,9 @@ fn every_key_condition_and_reason_of_a_loop_is_documented() {
     let schema = Workbench::new().run(&["schema", "loop"]).exits(0).json();
     let loops = document("loops.md").text;
     let definitions = &schema["$defs"];
-    for section in ["ExitSpec", "BudgetSpec", "FeedbackSpec", "StrategySpec", "HumanSpec"] {
+    for section in
+        ["ExitSpec", "BudgetSpec", "FeedbackSpec", "StrategySpec", "StartsSpec", "HumanSpec"]
+    {
         for key in properties(&definitions[section]) {
             // In a table, or in an example with a value.
             let said = loops.contains(&format!("`{key}`"))

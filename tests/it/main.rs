@@ -10,10 +10,13 @@ mod calibrate_data;
 mod calibrate_report;
 mod comparing;
 mod control;
+mod control_accept;
 mod control_agents;
 mod control_durability;
+mod control_faults;
 mod control_model;
 mod control_review;
+mod control_starts;
 mod costs;
 mod coverage;
 #[path = "../support/coverage/mod.rs"]

@@ -16,7 +16,7 @@ use crate::judge::process::{
     plain, run,
 };
 use crate::judge::{BuildContext, BuildError};
-use crate::provider::{CallContext, Price};
+use crate::provider::{CallContext, Price, WorstCase};
 use crate::verdict::{Status, Usage};
 
 /// What of a failing program's words is told: lines and characters.
@@ -50,6 +50,10 @@ pub struct CommandAgentSpec {
     /// US dollars per million tokens, where the program does not report dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// The most tokens that the program takes for an answer, as far as you know: set aside
+    /// before each call. Without it only the prompt is, and one answer may pass the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
     /// How long a call may take; 300 seconds when absent.
     #[serde(default = "default_timeout")]
     pub timeout: Period,
@@ -82,6 +86,7 @@ pub(super) struct Calling<'a> {
     pub(super) args: &'a [String],
     pub(super) model: Option<&'a str>,
     pub(super) price: Option<Price>,
+    pub(super) max_tokens: Option<u32>,
     pub(super) timeout: Period,
     pub(super) estimate: bool,
     pub(super) sandbox: &'a SandboxSpec,
@@ -101,6 +106,7 @@ pub(super) struct Program {
     preset: Option<Preset>,
     model: Option<String>,
     price: Option<Price>,
+    max_tokens: Option<u32>,
     estimate: bool,
     identity: Value,
 }
@@ -169,6 +175,7 @@ impl Program {
             preset: calling.preset,
             model: calling.model.map(str::to_owned),
             price: calling.price,
+            max_tokens: calling.max_tokens,
             estimate: calling.estimate,
             argv,
         })
@@ -187,6 +194,19 @@ impl Program {
         let reports = self.preset.is_some_and(Preset::reports_cost);
         let pays = self.estimate || self.preset.is_some();
         reports || self.price.is_some() || !pays
+    }
+
+    /// What is known of a call before it is made: its prompt, and the answer as far as the
+    /// configuration tells. What a client of a model pays is known after it only.
+    pub(super) fn worst_case(&self, prompt: &str) -> Option<WorstCase> {
+        if !self.estimate && self.preset.is_none() {
+            return None;
+        }
+        let tokens_in = estimated_tokens(prompt);
+        let tokens_out = self.max_tokens.map_or(1, u64::from);
+        let usage = Usage { tokens_in, tokens_out, ..Usage::default() };
+        let micro_dollars = Some(self.price.map_or(0, |price| price.micro_dollars(&usage)));
+        Some(WorstCase { micro_dollars, tokens_in, tokens_out })
     }
 
     /// Runs the program on a prompt, and gives what it said. What a failed call took is in
@@ -220,6 +240,7 @@ impl Program {
             variables: vec![
                 ("VENIRE_GENERATION".to_owned(), generation.clone().into()),
                 ("VENIRE_CALL".to_owned(), request.call.to_string().into()),
+                ("VENIRE_START".to_owned(), request.start.max(1).to_string().into()),
             ],
             sandbox: self.sandbox.clone(),
         };
@@ -326,6 +347,7 @@ impl CommandAgentSpec {
             args: &self.args,
             model: self.model.as_deref(),
             price: self.price,
+            max_tokens: self.max_tokens,
             timeout: self.timeout,
             estimate: self.estimate_tokens,
             sandbox: &self.sandbox,
@@ -368,6 +390,10 @@ impl Agent for CommandAgent {
         self.program.is_priced()
     }
 
+    fn worst_case(&self, prompt: &str) -> Option<WorstCase> {
+        self.program.worst_case(prompt)
+    }
+
     fn has_side_effects(&self) -> bool {
         self.side_effects
     }
@@ -385,7 +411,14 @@ impl Agent for CommandAgent {
                 let error = AgentError::empty("the agent printed nothing");
                 return Err(error.after(usage, micro_dollars));
             }
-            Ok(Made { text: said.text, snapshot: None, usage, micro_dollars, booked: false })
+            Ok(Made {
+                text: said.text,
+                words: None,
+                snapshot: None,
+                usage,
+                micro_dollars,
+                booked: false,
+            })
         })
     }
 }

@@ -183,6 +183,7 @@ impl Agent for LlmAgent {
                 self.endpoint.price().map(|price| price.micro_dollars(&reply.usage));
             Ok(Made {
                 text: reply.text,
+                words: None,
                 snapshot: None,
                 usage: reply.usage,
                 micro_dollars,

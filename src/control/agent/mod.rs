@@ -67,6 +67,8 @@ pub struct Request<'a> {
     pub generation: u32,
     /// The number of the call, from 1.
     pub call: u32,
+    /// Which of several starts, from 1; 0 for the only one.
+    pub start: u32,
     /// The snapshot of the version to go on from; `None` for the state at the start. For
     /// agents that have one.
     pub snapshot: Option<&'a str>,
@@ -79,6 +81,8 @@ pub struct Request<'a> {
 pub struct Made {
     /// The output.
     pub text: String,
+    /// What it said beside its output; `None` where the output is what it said.
+    pub words: Option<String>,
     /// Where the agent can come back to; `None` for agents without a state.
     pub snapshot: Option<String>,
     /// Tokens, from the provider or estimated.
@@ -141,8 +145,8 @@ pub trait Agent: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The most that a call with this prompt can take; `None` where nothing is paid for or
-    /// nothing is known.
+    /// The most that a call with this prompt can take, as far as that is known before: of a
+    /// program its prompt at least. `None` where nothing is paid for.
     fn worst_case(&self, _prompt: &str) -> Option<WorstCase> {
         None
     }

@@ -98,6 +98,7 @@ impl Agent for ReplayAgent {
             }
             Some(text) => Ok(Made {
                 text: text.clone(),
+                words: None,
                 snapshot: None,
                 usage: Usage::default(),
                 micro_dollars: None,

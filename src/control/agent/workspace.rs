@@ -18,7 +18,7 @@ use super::preset::Preset;
 use super::{Agent, AgentError, Made, Request};
 use crate::judge::process::{Period, SandboxSpec};
 use crate::judge::{BuildContext, BuildError};
-use crate::provider::{CallContext, Price};
+use crate::provider::{CallContext, Price, WorstCase};
 use crate::verdict::Status;
 
 /// Configuration of a `workspace` agent.
@@ -44,6 +44,9 @@ pub struct WorkspaceSpec {
     pub price: Option<Price>,
     /// The folder, under git. Checks of `command` judges without a `cwd` run in it.
     pub directory: PathBuf,
+    /// As for the `command` agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
     /// How long a call may take; 300 seconds when absent.
     #[serde(default = "default_timeout")]
     pub timeout: Period,
@@ -85,6 +88,7 @@ impl WorkspaceSpec {
             args: &self.args,
             model: self.model.as_deref(),
             price: self.price,
+            max_tokens: self.max_tokens,
             timeout: self.timeout,
             estimate: self.estimate_tokens,
             sandbox: &self.sandbox,
@@ -116,7 +120,14 @@ impl WorkspaceAgent {
             let error = AgentError::empty("the agent changed nothing");
             return Err(error.after(usage, micro_dollars));
         }
-        Ok(Made { text, snapshot: Some(snapshot), usage, micro_dollars, booked: false })
+        Ok(Made {
+            text,
+            words: Some(said.text),
+            snapshot: Some(snapshot),
+            usage,
+            micro_dollars,
+            booked: false,
+        })
     }
 }
 
@@ -135,6 +146,10 @@ impl Agent for WorkspaceAgent {
 
     fn is_priced(&self) -> bool {
         self.program.is_priced()
+    }
+
+    fn worst_case(&self, prompt: &str) -> Option<WorstCase> {
+        self.program.worst_case(prompt)
     }
 
     fn begin<'a>(

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Driver, LoopError, Notice, RESUMED};
+use super::judge::no_room;
+use super::{Driver, LoopError, Notice};
 use crate::control::event::{AgentFault, Answer, Budget, Command, Directive, Event, Round, What};
 use crate::control::history::Output;
 use crate::control::judgement::Judgement;
-use crate::control::log::{Entry, Line};
+use crate::control::log::{Entry, Line, RESUMED};
 use crate::control::outcome::Reason;
 use crate::ruling::Ruling;
 use crate::verdict::Usage;
@@ -43,19 +44,25 @@ impl Driver<'_> {
                     output,
                     snapshot,
                     change,
+                    disputes,
                     fault,
                     refused,
                     usage,
                     micro_dollars,
+                    detail,
                     ..
                 } => {
+                    if refused.is_some() {
+                        self.warnings.extend(detail);
+                    }
                     self.count("agent", &usage, micro_dollars.map(|micro| micro as f64 / 1e6));
                     let what = match (output, refused, fault) {
                         (Some(hash), _, _) => {
                             self.tell(intended.as_ref());
                             self.remember(snapshot);
                             let text = self.journal.log().text(&hash)?;
-                            What::Generated(Output { change, ..Output::of(&text) })
+                            let output = Output { change, ..Output::of(&text) };
+                            What::Generated(self.disputing(disputes, output))
                         }
                         (None, Some(budget), _) => What::Refused(budget),
                         (None, None, fault) => {
@@ -68,6 +75,7 @@ impl Driver<'_> {
                 Entry::Judged { verdict, .. } => self.known.push(*verdict),
                 Entry::Ruled { generation, round, ruling, commands, refused, .. } => {
                     self.known.clear();
+                    self.warnings.extend(refused.and_then(|_| no_room(&ruling)));
                     let judgement = self.take_in(generation, round, &ruling, commands, refused);
                     command = self.step(event(What::Judged(Box::new(judgement))));
                 }
@@ -84,6 +92,10 @@ impl Driver<'_> {
                 // What was stopped goes on; every other end is the controller's own.
                 Entry::Finished { outcome } => self.told_end = outcome.reason != Reason::Cancelled,
                 Entry::Asked { time, .. } => self.asked = time,
+                // Those of several starts have a log of their own.
+                Entry::Dropped { .. } | Entry::Final { .. } => {
+                    return Err(LoopError::Changed { run: self.run.clone() });
+                }
                 Entry::Decided { .. } | Entry::Labelled { .. } => {}
             }
         }
@@ -110,9 +122,17 @@ impl Driver<'_> {
         commands: BTreeMap<String, bool>,
         refused: Option<Budget>,
     ) -> Judgement {
-        let role = if round == Round::First { "judge" } else { "confirmation" };
+        let role = match round {
+            Round::First => "judge",
+            Round::Confirm(_) => "confirmation",
+            Round::Dispute => "dispute",
+        };
         for verdict in ruling.verdicts.iter().filter(|verdict| !verdict.cached) {
             self.count(role, &verdict.usage, verdict.cost_usd);
+        }
+        if round == Round::Dispute {
+            // What the whole panel found stands.
+            return Judgement { commands, refused, ..Judgement::of(ruling) };
         }
         if ruling.score.is_some() {
             self.findings.insert(generation, ruling.feedback.clone());

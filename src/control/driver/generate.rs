@@ -1,15 +1,23 @@
 //! Calls the agent: within the budgets, and written down on both sides of the call.
 
+use std::sync::Arc;
+
 use super::{Driver, LoopError, Notice, PLAN_MARGIN};
 use crate::case::Case;
 use crate::control::agent::{Made, Request};
+use crate::control::dispute::{self, Dispute};
 use crate::control::event::{AgentFault, Budget, Command, Directive, What};
 use crate::control::feedback::{Material, Version};
 use crate::control::history::Output;
-use crate::control::journal::book;
 use crate::control::log::Entry;
-use crate::provider::{Reservation, WorstCase};
-use crate::verdict::{Status, Usage};
+use crate::provider::{Ledger, LedgerTotals, Reservation, WorstCase};
+use crate::verdict::Usage;
+
+/// A call that does not fit into a budget: which one, and the numbers.
+pub(super) struct NoRoom {
+    budget: Budget,
+    why: String,
+}
 
 impl Driver<'_> {
     pub(super) async fn generate(
@@ -22,11 +30,12 @@ impl Driver<'_> {
         }
         let material = self.material(&directive)?;
         let prompt = self.setup.feedback.prompt(&material)?;
-        // Kept back until the output is there, so that it can be judged and confirmed.
-        let kept_back = match self.keep_back(&prompt, material.current.as_ref()) {
-            Ok(kept_back) => kept_back,
-            Err(budget) => {
-                let entry = generated(&directive, None).refused(budget);
+        // Held until the output is there, so that it can be judged and confirmed.
+        let mut held = match self.set_aside(&prompt, material.current.as_ref()).await {
+            Ok(held) => held,
+            Err(NoRoom { budget, why }) => {
+                self.warn(&why);
+                let entry = generated(&directive, Some(why)).refused(budget);
                 return self.write(entry.0, What::Refused(budget));
             }
         };
@@ -38,14 +47,17 @@ impl Driver<'_> {
             prompt: &prompt,
             generation: directive.generation,
             call: directive.call,
+            start: self.part.start,
             snapshot: snapshot.as_deref(),
             temperature_factor: directive.temperature_factor,
         };
-        let context = self.context(format!("{}/call/{}", self.run, directive.call));
+        let mut context = self.context(format!("{}/call/{}", self.run, directive.call));
+        // The call has its own books, so that it waits for nobody once its room is set aside.
+        context.ledger = Arc::new(Ledger::default());
         let made = self.setup.agent.generate(&request, &context).await;
-        drop(kept_back);
+        settle(&context.ledger.totals(), &mut held);
         match made {
-            Ok(made) => self.made(&directive, &material, made),
+            Ok(made) => self.made(&directive, &material, made, held),
             Err(_) if self.options.cancel.is_cancelled() => Ok(Some(Command::Generate(directive))),
             Err(error) => {
                 self.watcher
@@ -53,13 +65,8 @@ impl Driver<'_> {
                 // A failed call is paid for all the same.
                 let (usage, micro_dollars) = (error.usage, error.micro_dollars);
                 if usage != Usage::default() || micro_dollars.is_some() {
-                    book(&self.ledger, &usage, micro_dollars);
+                    self.book(&usage, micro_dollars, &mut held);
                     self.count("agent", &usage, micro_dollars.map(|micro| micro as f64 / 1e6));
-                }
-                if error.status == Status::Budget {
-                    let budget = self.short_of();
-                    let entry = generated(&directive, Some(error.detail)).refused(budget);
-                    return self.write(entry.0, What::Refused(budget));
                 }
                 let fault = error.fault();
                 let entry = generated(&directive, Some(error.detail))
@@ -75,16 +82,19 @@ impl Driver<'_> {
         directive: &Directive,
         material: &Material,
         made: Made,
+        mut held: Reservation,
     ) -> Result<Option<Command>, LoopError> {
         if !made.booked {
-            book(&self.ledger, &made.usage, made.micro_dollars);
+            self.book(&made.usage, made.micro_dollars, &mut held);
         }
+        drop(held);
         self.count("agent", &made.usage, made.micro_dollars.map(|micro| micro as f64 / 1e6));
-        let hash = self.journal.log().keep(&made.text)?;
+        let (text, disputes) = self.disputes_in(&made, material);
+        let hash = self.journal.log().keep(&text)?;
         let change = directive
             .max_change
             .and(material.current.as_ref())
-            .map(|base| 1.0 - crate::text::similarity(&base.output, &made.text));
+            .map(|base| 1.0 - crate::text::similarity(&base.output, &text));
         self.tell(Some(directive));
         self.remember(made.snapshot.clone());
         let entry = Entry::Generated {
@@ -92,43 +102,97 @@ impl Driver<'_> {
             output: Some(hash),
             snapshot: made.snapshot,
             change,
+            disputes: disputes.clone(),
             fault: None,
             refused: None,
             detail: None,
             usage: made.usage,
             micro_dollars: made.micro_dollars,
         };
-        self.write(entry, What::Generated(Output { change, ..Output::of(&made.text) }))
+        let output = self.disputing(disputes, Output { change, ..Output::of(&text) });
+        self.write(entry, What::Generated(output))
     }
 
-    /// Sets aside what judging the next output will take, and makes sure that the agent's
-    /// call fits beside it.
-    pub(super) fn keep_back(
+    /// What an agent made, without what it disputes, and that.
+    fn disputes_in(&self, made: &Made, material: &Material) -> (String, Vec<Dispute>) {
+        if !self.setup.disputes {
+            return (made.text.clone(), Vec::new());
+        }
+        let said = made.words.as_ref().unwrap_or(&made.text);
+        let (rest, mut disputes) = dispute::take(said, &material.findings);
+        disputes.retain(|own| !self.rebutted.contains(&own.finding));
+        let text = match (&made.words, &material.current) {
+            (Some(_), _) => made.text.clone(),
+            // Nothing but a dispute: the version stands as it is.
+            (None, Some(base)) if rest.trim().is_empty() => base.output.clone(),
+            (None, _) => rest,
+        };
+        (text, disputes)
+    }
+
+    /// Takes note of what is disputed beside an output.
+    pub(super) fn disputing(&mut self, disputes: Vec<Dispute>, mut output: Output) -> Output {
+        output.disputes = disputes.iter().map(Dispute::key).collect();
+        self.rebutted.extend(disputes.iter().map(|own| own.finding.clone()));
+        self.disputes = disputes;
+        output
+    }
+
+    /// Books what a program took; of one that calls a model and tells no price, the dollars
+    /// are not known.
+    fn book(&self, usage: &Usage, micro_dollars: Option<u64>, held: &mut Reservation) {
+        held.spend(usage, micro_dollars.or(self.setup.agent.is_priced().then_some(0)));
+    }
+
+    /// Sets aside what the agent's call takes, as far as that is known before, and what judging
+    /// and confirming its output takes at most. In one piece: two would let parallel starts
+    /// wait for each other's halves.
+    async fn set_aside(
         &self,
         prompt: &str,
         current: Option<&Version>,
-    ) -> Result<Option<Reservation>, Budget> {
+    ) -> Result<Reservation, NoRoom> {
         let case = Case::new(
             self.setup.task.clone(),
             current.map_or(prompt, |version| version.output.as_str()),
         );
-        let rounds = u64::from(1 + self.setup.policy.confirm);
-        let mut worst = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
-        for seat in &self.setup.panel.seats {
-            let plan = seat.judge.plan(&case);
-            let times = rounds * u64::from(seat.samples);
-            worst.tokens_in += plan.tokens_in * PLAN_MARGIN * times;
-            worst.tokens_out += plan.tokens_out * times;
-            let cost = plan.cost_usd.unwrap_or(0.0) * times as f64 * PLAN_MARGIN as f64;
-            worst.micro_dollars = worst.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
+        let mut judging = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
+        for (panel, rounds) in self.setup.rounds() {
+            for seat in &panel.seats {
+                let plan = seat.judge.plan(&case);
+                let times = rounds * u64::from(seat.samples);
+                judging.tokens_in += plan.tokens_in * PLAN_MARGIN * times;
+                judging.tokens_out += plan.tokens_out * times;
+                let cost = plan.cost_usd.unwrap_or(0.0) * times as f64 * PLAN_MARGIN as f64;
+                judging.micro_dollars =
+                    judging.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
+            }
         }
-        let fits =
-            |worst: WorstCase| self.ledger.reserve(worst).map_err(|_| self.short_of_beside(worst));
-        let kept_back = fits(worst)?;
-        if let Some(call) = self.setup.agent.worst_case(prompt) {
-            fits(call)?;
-        }
-        Ok(Some(kept_back))
+        let call = self
+            .setup
+            .agent
+            .worst_case(prompt)
+            .unwrap_or(WorstCase { micro_dollars: Some(0), ..WorstCase::default() });
+        let worst = WorstCase {
+            micro_dollars: call.micro_dollars.zip(judging.micro_dollars).map(|(a, b)| a + b),
+            tokens_in: call.tokens_in + judging.tokens_in,
+            tokens_out: call.tokens_out + judging.tokens_out,
+        };
+        self.ledger.reserve_in_turn(worst).await.map_err(|error| {
+            let budget = self.short_of_beside(worst);
+            let key = match budget {
+                Budget::Tokens => "tokens",
+                Budget::Money => "usd",
+            };
+            let tokens = |of: WorstCase| of.tokens_in + of.tokens_out;
+            let why = format!(
+                "another output does not fit into the budget: {} ({} tokens for the agent, {} set aside for its judging); `budget.{key}` sets the limit",
+                error.message,
+                tokens(call),
+                tokens(judging)
+            );
+            NoRoom { budget, why }
+        })
     }
 
     pub(super) fn short_of(&self) -> Budget {
@@ -152,6 +216,13 @@ impl Driver<'_> {
     }
 }
 
+/// Books what a model's client has booked for a call.
+fn settle(own: &LedgerTotals, held: &mut Reservation) {
+    if own.calls_answered > 0 {
+        held.spend(&own.usage, (own.calls_unpriced == 0).then_some(own.micro_dollars));
+    }
+}
+
 /// A call that gave no output, as an entry.
 struct NoOutput(Entry);
 
@@ -161,6 +232,7 @@ fn generated(directive: &Directive, detail: Option<String>) -> NoOutput {
         output: None,
         snapshot: None,
         change: None,
+        disputes: Vec::new(),
         fault: None,
         refused: None,
         detail,

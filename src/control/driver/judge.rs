@@ -6,13 +6,15 @@ use std::sync::PoisonError;
 use super::report::describe;
 use super::{CHECK_TIMEOUT, Driver, LoopError, Notice};
 use crate::case::Case;
+use crate::control::dispute::Dispute;
 use crate::control::event::{Command, Round, What};
 use crate::control::journal::Verdicts;
 use crate::control::log::Entry;
 use crate::control::setup::Check;
 use crate::judge::process::{Ending, Launch, Until, run as run_program};
-use crate::panel::Known;
+use crate::panel::{Known, Panel};
 use crate::provider::CallContext;
+use crate::ruling::Ruling;
 use crate::verdict::Status;
 
 impl Driver<'_> {
@@ -40,10 +42,15 @@ impl Driver<'_> {
             self.journal
                 .append(Entry::Judged { generation, verdict: Box::new(verdict.clone()) })?;
         }
-        let case = Case::new(self.setup.task.clone(), output.clone());
+        let mut case = Case::new(self.setup.task.clone(), output.clone());
+        if round == Round::Dispute {
+            case.context = Some(Dispute::context(&self.disputes));
+        }
         let context = self.context(format!("{}/judge/{generation}/{round:?}/{retry}", self.run));
         let verdicts = Verdicts { journal: &self.journal, generation, failed: Default::default() };
-        let ruling = self.setup.panel.judge_with(&case, &context, known, &verdicts).await;
+        let others = (round == Round::Dispute).then(|| self.others());
+        let panel = others.as_ref().unwrap_or_else(|| self.setup.panel_of(round));
+        let ruling = panel.judge_with(&case, &context, known, &verdicts).await;
         if let Some(error) = verdicts.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.into());
         }
@@ -54,6 +61,9 @@ impl Driver<'_> {
         let short = ruling.score.is_none()
             && ruling.verdicts.iter().any(|verdict| verdict.status == Status::Budget);
         let refused = short.then(|| self.short_of());
+        if let Some(why) = refused.and_then(|_| no_room(&ruling)) {
+            self.warn(&why);
+        }
         let judgement = self.take_in(generation, round, &ruling, commands.clone(), refused);
         let before = self.state.records().last().and_then(|record| record.score);
         let entry = Entry::Ruled {
@@ -74,6 +84,12 @@ impl Driver<'_> {
             next: &next,
         });
         Ok(command)
+    }
+
+    /// The judges that have not raised what is disputed.
+    fn others(&self) -> Panel {
+        let raised = |name: &str| self.disputes.iter().any(|d| d.judges.iter().any(|j| j == name));
+        self.setup.panel.without(raised)
     }
 
     /// The commands of the policy, each on the output. One that can't run is not satisfied.
@@ -105,4 +121,11 @@ impl Driver<'_> {
         let hash = self.state.judging().unwrap_or_default();
         Ok(self.journal.log().text(hash)?)
     }
+}
+
+/// Why a judge's call was not sent, where a budget was too small for it.
+pub(in crate::control) fn no_room(ruling: &Ruling) -> Option<String> {
+    let short = ruling.verdicts.iter().find(|verdict| verdict.status == Status::Budget)?;
+    let said = short.detail.as_deref().unwrap_or("it does not fit into the budget");
+    Some(format!("the judge `{}` was not asked: {said}", short.judge))
 }

@@ -16,13 +16,15 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::judge::no_room;
 use self::report::describe;
 use super::agent::AgentError;
 use super::decide;
+use super::dispute::Dispute;
 use super::event::{About, Answer, Command, Directive, Event, Round, Spent, What};
 use super::feedback::FeedbackError;
 use super::history::Output;
-use super::journal::{Journal, Scoped, book};
+use super::journal::{Journal, Scoped};
 use super::log::{Entry, FORMAT, Log, LogError};
 use super::outcome::{Outcome, Reason};
 use super::policy::StandIn;
@@ -39,14 +41,11 @@ const EARLIER: usize = 20;
 /// How long a command of the policy may run.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How the log says that a run was gone on with.
-const RESUMED: &str = "resumed";
-
 const IN_DOUBT: &str =
     "a call with side effects was cut off: resume with `--answer continue` to make it again";
 
 /// Prompt tokens a planned token: plans estimate, reservations must hold.
-const PLAN_MARGIN: u64 = 4;
+pub(super) const PLAN_MARGIN: u64 = 4;
 
 /// Where and how a loop runs.
 #[derive(Debug)]
@@ -55,6 +54,8 @@ pub struct Options {
     pub loops: PathBuf,
     /// The id of a new run.
     pub run: String,
+    /// The loop's file, noted for whoever goes on with the run.
+    pub file: Option<PathBuf>,
     /// The run to go on with instead; `latest` is the newest.
     pub resume: Option<String>,
     /// A person's answer to what the resumed run asks.
@@ -83,6 +84,13 @@ pub enum Notice<'a> {
         call: u32,
         /// What happened.
         detail: &'a str,
+    },
+    /// Something happened in one of several starts.
+    Start {
+        /// Which, from 1.
+        start: u32,
+        /// What.
+        notice: &'a Notice<'a>,
     },
     /// An output was judged.
     Judged {
@@ -114,6 +122,8 @@ pub struct Question<'a> {
     pub before: Option<&'a str>,
     /// The newest ruling: votes and findings.
     pub ruling: Option<&'a Ruling>,
+    /// What the agent disputes beside the output.
+    pub disputes: &'a [Dispute],
 }
 
 /// Is told how a loop goes, and asks a person where there is one.
@@ -195,9 +205,32 @@ impl LoopError {
     }
 }
 
+/// What of a whole run this loop is.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// Which start, from 1; 0 for the only one.
+    pub(super) start: u32,
+    /// The books of the whole run, where others share them: what this loop's log says was spent
+    /// is in them already.
+    pub(super) ledger: Option<Arc<Ledger>>,
+    /// Stop, to be gone on with, before an output beyond this one.
+    pub(super) pause_after: Option<u32>,
+    /// Milliseconds of the whole run that are over at least.
+    pub(super) elapsed_ms: u64,
+}
+
+/// A loop that has ended or was stopped to be gone on with.
+#[derive(Debug)]
+pub(super) struct Driven {
+    pub(super) report: Report,
+    /// Whether it has not ended: its reason says nothing then.
+    pub(super) paused: bool,
+}
+
 struct Driver<'a> {
     setup: &'a Setup,
     options: &'a Options,
+    part: &'a Part,
     watcher: &'a mut dyn Watcher,
     journal: Journal,
     ledger: Arc<Ledger>,
@@ -211,6 +244,9 @@ struct Driver<'a> {
     snapshots: BTreeMap<u32, String>,
     next: BTreeMap<u32, String>,
     told: BTreeSet<String>,
+    /// What the agent disputes beside the newest output, and every finding it has disputed.
+    disputes: Vec<Dispute>,
+    rebutted: BTreeSet<String>,
     /// Verdicts of a judgement that was cut off.
     known: Vec<Verdict>,
     /// Set when a call with side effects was cut off and nobody has said to repeat it.
@@ -236,12 +272,25 @@ pub async fn run(
     options: &Options,
     watcher: &mut dyn Watcher,
 ) -> Result<Report, LoopError> {
+    Ok(run_part(setup, options, &Part::default(), watcher).await?.report)
+}
+
+/// As [`run`], of a part of a run.
+pub(super) async fn run_part(
+    setup: &Setup,
+    options: &Options,
+    part: &Part,
+    watcher: &mut dyn Watcher,
+) -> Result<Driven, LoopError> {
     let limits = &setup.policy.limits;
-    let ledger = Arc::new(Ledger::new(LedgerLimits {
-        micro_dollars: limits.micro_dollars,
-        tokens: limits.tokens,
-        calls: None,
-    }));
+    let own = || {
+        Arc::new(Ledger::new(LedgerLimits {
+            micro_dollars: limits.micro_dollars,
+            tokens: limits.tokens,
+            calls: None,
+        }))
+    };
+    let ledger = part.ledger.clone().unwrap_or_else(own);
     let (log, lines, torn) = match &options.resume {
         None => (Log::create(&options.loops, &options.run)?, Vec::new(), Vec::new()),
         Some(run) => Log::open(&options.loops, run)?,
@@ -249,13 +298,15 @@ pub async fn run(
     let run = log.run().to_owned();
     let (before_ms, spent) =
         lines.last().map_or((0, Spent::default()), |line| (line.elapsed_ms, line.spent));
+    let before_ms = before_ms.max(part.elapsed_ms);
     let usage = Usage { tokens_in: spent.tokens, ..Usage::default() };
-    if spent != Spent::default() {
-        book(&ledger, &usage, Some(spent.micro_dollars));
+    if part.ledger.is_none() && spent != Spent::default() {
+        ledger.book(&usage, Some(spent.micro_dollars));
     }
     let mut driver = Driver {
         setup,
         options,
+        part,
         watcher,
         journal: Journal::new(log, before_ms, Arc::clone(&ledger)),
         ledger,
@@ -268,6 +319,8 @@ pub async fn run(
         snapshots: BTreeMap::new(),
         next: BTreeMap::new(),
         told: BTreeSet::new(),
+        disputes: Vec::new(),
+        rebutted: BTreeSet::new(),
         known: Vec::new(),
         in_doubt: false,
         told_end: false,
@@ -295,6 +348,7 @@ impl Driver<'_> {
             config: self.setup.config.clone(),
             config_hash: self.setup.config_hash.clone(),
             panel: self.setup.panel.fingerprint().to_string(),
+            file: self.options.file.clone(),
             snapshot,
         };
         self.watcher.notice(&Notice::Began { run: &self.run, generations: 0 });
@@ -327,16 +381,26 @@ impl Driver<'_> {
         command
     }
 
-    async fn drive(mut self, mut command: Option<Command>) -> Result<Report, LoopError> {
+    async fn drive(mut self, mut command: Option<Command>) -> Result<Driven, LoopError> {
         loop {
             if let Some(outcome) = self.state.outcome().cloned() {
-                return self.finish(&outcome).await;
+                let report = self.finish(&outcome).await?;
+                return Ok(Driven { report, paused: false });
             }
             if self.options.cancel.is_cancelled() {
                 command = self.cancel();
                 continue;
             }
+            let enough = |directive: &Directive| {
+                self.part.pause_after.is_some_and(|most| directive.generation > most)
+            };
             command = match command {
+                Some(Command::Generate(directive)) if enough(&directive) => {
+                    let best = self.state.best().map(|record| record.generation);
+                    let reason = Reason::MaxGenerations;
+                    let report = self.report(&Outcome { reason, also_fired: Vec::new(), best })?;
+                    return Ok(Driven { report, paused: true });
+                }
                 Some(Command::Generate(directive)) => {
                     if std::mem::take(&mut self.in_doubt) {
                         match self.answer.take() {
@@ -358,6 +422,12 @@ impl Driver<'_> {
                 }
             };
         }
+    }
+
+    /// Tells now and in the result what a reader should know.
+    fn warn(&mut self, text: &str) {
+        self.warnings.push(text.to_owned());
+        self.watcher.notice(&Notice::Warning(text));
     }
 
     fn cancel(&mut self) -> Option<Command> {
@@ -412,6 +482,7 @@ impl Driver<'_> {
                     output: output.as_deref(),
                     before: before.as_deref(),
                     ruling: self.ruling.as_ref(),
+                    disputes: &self.disputes,
                 };
                 // The time of a person is not the run's.
                 let paused = self.journal.pause();
@@ -472,10 +543,10 @@ impl Driver<'_> {
     }
 
     /// Ends this process's part of the run; the run itself goes on with an answer.
-    fn wait(mut self, why: &str) -> Result<Report, LoopError> {
-        self.warnings.push(why.to_owned());
-        self.watcher.notice(&Notice::Warning(why));
+    fn wait(mut self, why: &str) -> Result<Driven, LoopError> {
+        self.warn(why);
         let best = self.state.best().map(|record| record.generation);
-        self.report(&Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best })
+        let outcome = Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best };
+        Ok(Driven { report: self.report(&outcome)?, paused: false })
     }
 }

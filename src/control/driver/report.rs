@@ -41,6 +41,7 @@ impl Driver<'_> {
             rejected_by: base.and_then(|g| self.vetoes.get(&g).cloned()).unwrap_or_default(),
             criteria: record.map(|record| record.criteria.clone()).unwrap_or_default(),
             told: self.told.clone(),
+            disputed: self.rebutted.clone(),
             earlier,
             directive: directive.clone(),
         })
@@ -100,6 +101,7 @@ impl Driver<'_> {
                 .map(|own| ProfileOutcome::of(own, best.or(records.last()), outcome.reason)),
             config_hash: self.setup.config_hash.clone(),
             resumed: self.resumed,
+            starts: Vec::new(),
             log: log.path().display().to_string(),
             warnings: self.warnings.clone(),
         })
@@ -112,6 +114,7 @@ pub(super) fn describe(command: &Command) -> String {
         Command::Finish(outcome) => outcome.reason.name().to_owned(),
         Command::Ask { .. } => "ask".to_owned(),
         Command::Judge { round: Round::Confirm(_), retry: 0, .. } => "confirm".to_owned(),
+        Command::Judge { round: Round::Dispute, .. } => "judge the dispute".to_owned(),
         Command::Judge { retry: 0, .. } => "judge".to_owned(),
         Command::Judge { .. } => "judge again".to_owned(),
         Command::Generate(directive) => {

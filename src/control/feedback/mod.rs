@@ -37,6 +37,10 @@ pub struct FeedbackSpec {
     pub template: Option<PathBuf>,
     /// The language of headings and instructions.
     pub lang: Lang,
+    /// Whether the agent may dispute a finding, once each, by a last line `DISPUTE 1: why`. Not
+    /// with a template.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disputes: bool,
     /// Tokens of a prompt, estimated. Earlier tries are left out first, then findings; the
     /// task and the version to go on from never.
     pub max_feedback_tokens: u64,
@@ -48,6 +52,7 @@ impl Default for FeedbackSpec {
             kind: FeedbackKind::Detailed,
             template: None,
             lang: Lang::En,
+            disputes: false,
             max_feedback_tokens: 8_000,
         }
     }
@@ -108,6 +113,8 @@ pub struct Material {
     pub criteria: Vec<CriterionMark>,
     /// Findings that stood in earlier prompts.
     pub told: BTreeSet<String>,
+    /// Findings that the agent has disputed.
+    pub disputed: BTreeSet<String>,
     /// Earlier outputs, the oldest first.
     pub earlier: Vec<Version>,
     /// How the output is to be asked for.
@@ -151,6 +158,9 @@ impl FeedbackSpec {
             }
             (FeedbackKind::Detailed | FeedbackKind::Diff, Some(_)) => {
                 Err(Problem::new("template", "has no effect without `kind = \"template\"`"))
+            }
+            (FeedbackKind::Template, _) if self.disputes => {
+                Err(Problem::new("disputes", "has no effect on a template: it numbers no findings"))
             }
             _ if self.max_feedback_tokens == 0 => {
                 Err(Problem::new("max_feedback_tokens", "expected 1 or more, found 0"))
@@ -205,7 +215,8 @@ impl Feedback {
             Lang::En => &ENGLISH,
             Lang::Zh => &CHINESE,
         };
-        let composer = Composer { words, material, kind: self.spec.kind };
+        let disputes = self.spec.disputes;
+        let composer = Composer { words, material, kind: self.spec.kind, disputes };
         // Everything, then fewer earlier tries, then fewer findings.
         let (mut earlier, mut findings) = (material.earlier.len(), material.findings.len());
         loop {
@@ -227,6 +238,7 @@ struct Composer<'a> {
     words: &'a Words,
     material: &'a Material,
     kind: FeedbackKind,
+    disputes: bool,
 }
 
 impl Composer<'_> {
@@ -263,7 +275,9 @@ impl Composer<'_> {
         if self.kind == FeedbackKind::Detailed {
             sections.extend(self.earlier(earlier));
         }
-        sections.push(format!("# {}\n\n{}", words.to_do, self.instructions().join("\n")));
+        let dispute = self.material.findings[..findings].iter().any(|own| self.may_dispute(own));
+        let instructions = self.instructions(dispute).join("\n");
+        sections.push(format!("# {}\n\n{instructions}", words.to_do));
         sections.join("\n\n")
     }
 
@@ -306,14 +320,17 @@ impl Composer<'_> {
             .findings
             .iter()
             .take(most)
-            .map(|finding| {
+            .enumerate()
+            .map(|(i, finding)| {
                 let told = self.material.told.contains(&finding.text);
                 let text = if told {
                     format!("{} ({})", excerpt(&finding.text, AGAIN), words.again)
                 } else {
                     finding.text.replace('\n', "\n  ")
                 };
-                let mut line = format!("- {}: {text}", finding.judges.join(", "));
+                let number =
+                    if self.may_dispute(finding) { format!("[{}] ", i + 1) } else { String::new() };
+                let mut line = format!("- {number}{}: {text}", finding.judges.join(", "));
                 if !finding.contradicted_by.is_empty() {
                     let who = finding.contradicted_by.join(", ");
                     line.push_str(&format!(" [{} {who}]", words.contradicted));
@@ -322,6 +339,10 @@ impl Composer<'_> {
             })
             .collect();
         (!lines.is_empty()).then(|| format!("# {}\n\n{}", words.found, lines.join("\n")))
+    }
+
+    fn may_dispute(&self, finding: &Finding) -> bool {
+        self.disputes && !self.material.disputed.contains(&finding.text)
     }
 
     fn earlier(&self, most: usize) -> Option<String> {
@@ -366,7 +387,7 @@ impl Composer<'_> {
         Some(text)
     }
 
-    fn instructions(&self) -> Vec<String> {
+    fn instructions(&self, dispute: bool) -> Vec<String> {
         let words = self.words;
         let directive = &self.material.directive;
         let mut lines = Vec::new();
@@ -383,8 +404,14 @@ impl Composer<'_> {
         if let Some(limit) = directive.max_change {
             lines.push(words.limit.replace("{percent}", &format!("{:.0}", limit * 100.0)));
         }
+        if directive.overruled {
+            lines.push(words.overruled.to_owned());
+        }
         lines.extend(directive.note.clone());
         lines.push(words.instruction.to_owned());
+        if dispute {
+            lines.push(words.dispute.to_owned());
+        }
         lines
     }
 }

@@ -14,6 +14,7 @@ fn directive() -> Directive {
         max_change: None,
         temperature_factor: None,
         note: None,
+        overruled: false,
     }
 }
 
@@ -45,6 +46,7 @@ fn material() -> Material {
         }],
         rejected_by: Vec::new(),
         told: BTreeSet::new(),
+        disputed: BTreeSet::new(),
         earlier: Vec::new(),
         directive: directive(),
     }

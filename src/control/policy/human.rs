@@ -68,6 +68,8 @@ pub enum AskWhen {
     NearThreshold,
     /// After every so many outputs.
     Every(u32),
+    /// When the judges that did not raise what the agent disputes take its side.
+    OnDispute,
 }
 
 impl AskWhen {
@@ -76,12 +78,13 @@ impl AskWhen {
             ["before_accept"] => Ok(Self::BeforeAccept),
             ["on_disagreement"] => Ok(Self::OnDisagreement),
             ["near_threshold"] => Ok(Self::NearThreshold),
+            ["on_dispute"] => Ok(Self::OnDispute),
             ["every", n] => match n.parse() {
                 Ok(n) if n > 0 => Ok(Self::Every(n)),
                 _ => Err(format!("`every {n}`: expected a number of outputs, 1 or more")),
             },
             _ => Err(format!(
-                "unknown point `{text}`: expected `before_accept`, `on_disagreement`, `near_threshold` or `every N`"
+                "unknown point `{text}`: expected `before_accept`, `on_disagreement`, `near_threshold`, `on_dispute` or `every N`"
             )),
         }
     }
@@ -93,6 +96,7 @@ impl std::fmt::Display for AskWhen {
             Self::BeforeAccept => f.write_str("before_accept"),
             Self::OnDisagreement => f.write_str("on_disagreement"),
             Self::NearThreshold => f.write_str("near_threshold"),
+            Self::OnDispute => f.write_str("on_dispute"),
             Self::Every(n) => write!(f, "every {n}"),
         }
     }
@@ -119,7 +123,7 @@ impl JsonSchema for AskWhen {
         schemars::json_schema!({
             "description": "A point at which a person is asked.",
             "type": "string",
-            "pattern": "^(before_accept|on_disagreement|near_threshold|every [1-9][0-9]*)$",
+            "pattern": "^(before_accept|on_disagreement|near_threshold|on_dispute|every [1-9][0-9]*)$",
         })
     }
 }
@@ -135,6 +139,8 @@ pub struct Gate {
     pub near_threshold: Option<f64>,
     /// After every so many outputs.
     pub every: Option<u32>,
+    /// When a dispute is upheld, or nobody is there to look at it.
+    pub on_dispute: bool,
 }
 
 impl HumanSpec {
@@ -164,6 +170,7 @@ impl HumanSpec {
             match when {
                 AskWhen::BeforeAccept => gate.before_accept = true,
                 AskWhen::OnDisagreement => gate.disagreement = Some(self.spread),
+                AskWhen::OnDispute => gate.on_dispute = true,
                 AskWhen::NearThreshold => gate.near_threshold = Some(self.margin),
                 AskWhen::Every(n) => gate.every = Some(gate.every.map_or(*n, |own| own.min(*n))),
             }

@@ -43,6 +43,8 @@ pub struct Policy {
     pub min_generations: u32,
     /// How often an output that passed must pass again.
     pub confirm: u32,
+    /// Whether other judges than the panel's confirm: their scores are no repeats of its own.
+    pub reserve: bool,
     /// How often a judging without a quorum is tried again.
     pub evaluation_retries: u32,
     /// Outputs in a row that could not be judged, from which on the run ends.
@@ -99,17 +101,12 @@ impl Policy {
             ));
         }
         let confirm = exit.confirm.unwrap_or(u32::from(!deterministic));
-        if limits.evaluations.is_some_and(|limit| limit <= u64::from(confirm)) {
-            return Err(Problem::new(
-                "budget.evaluations",
-                format!("too few to judge one output and confirm it {confirm} time(s)"),
-            ));
-        }
-        Ok(Self {
+        let own = Self {
             exit: node,
             limits,
             min_generations: exit.min_generations,
             confirm,
+            reserve: false,
             evaluation_retries: exit.evaluation_retries,
             evaluator_failures: exit.evaluator_failures,
             agent_failures: exit.agent_failures,
@@ -122,7 +119,30 @@ impl Policy {
             strategy: strategy.clone(),
             gate: Gate::default(),
             weights: BTreeMap::new(),
-        })
+        };
+        own.check_evaluations()?;
+        Ok(own)
+    }
+
+    fn check_evaluations(&self) -> Result<(), Problem> {
+        let confirm = self.confirm;
+        if self.limits.evaluations.is_some_and(|limit| limit <= u64::from(confirm)) {
+            return Err(Problem::new(
+                "budget.evaluations",
+                format!("too few to judge one output and confirm it {confirm} time(s)"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Lets other judges confirm; `confirm` is what the file says of how often.
+    ///
+    /// # Errors
+    /// When the limit on judgements leaves no room for it.
+    pub fn confirm_by_reserve(&mut self, confirm: Option<u32>) -> Result<(), Problem> {
+        self.reserve = true;
+        self.confirm = confirm.unwrap_or(1);
+        self.check_evaluations()
     }
 
     /// Lets the panel's own decision stand wherever a threshold is asked for: under a profile,
@@ -139,6 +159,13 @@ impl Policy {
             _ => None,
         });
         thresholds.reduce(f64::min)
+    }
+
+    /// Whether a person may be asked.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        let by_ladder = self.exit.leaves().iter().any(|l| l.actions().contains(&Action::Ask));
+        by_ladder || self.gate != Gate::default()
     }
 
     /// The commands that have to be run with every judgement, by their arguments.

@@ -20,10 +20,15 @@ pub struct ExitSpec {
     pub all: Option<Vec<Node>>,
     /// Conditions on progress are silent below this many outputs.
     pub min_generations: u32,
-    /// How often an output that passed must pass again; 1 when a judge is a model or a
-    /// person, else 0.
+    /// How often an output that passed must pass again, with fresh samples or before the judges
+    /// that are a `reserve`; 1 when the panel has a reserve, or a judge samples or is a person,
+    /// else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<u32>,
+    /// Whether votes that can no longer change the decision are not waited for; the score is
+    /// then an interval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub early_decision: bool,
     /// How often a judging with too few votes is tried again.
     pub evaluation_retries: u32,
     /// End after so many outputs in a row that could not be judged, or on which the judges
@@ -52,6 +57,7 @@ impl Default for ExitSpec {
             all: None,
             min_generations: 1,
             confirm: None,
+            early_decision: false,
             evaluation_retries: 2,
             evaluator_failures: 2,
             agent_failures: 3,

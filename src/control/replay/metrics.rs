@@ -1,9 +1,11 @@
 //! Metrics over many loops, each with an interval and the number it stands on.
 //!
 //! Shares have Wilson's 95% interval (Wilson, 1927); medians and means a percentile bootstrap
-//! over loops (Efron, 1979) with a fixed seed, so that the same recordings give the same
-//! numbers. Censored loops count as not accepted in every share over all tasks, which makes
+//! (Efron, 1979) with a fixed seed, so that the same recordings give the same numbers. Where
+//! loops are grouped, both are drawn over groups. Censored loops count as not accepted in every share over all tasks, which makes
 //! those a lower bound; their number stands beside.
+
+use std::collections::BTreeMap;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -12,6 +14,7 @@ use serde::Serialize;
 
 use super::Replayed;
 use crate::control::outcome::Class;
+use crate::stats::bootstrap::{Resampling, clustered_proportion};
 
 /// The 97.5% quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
@@ -37,6 +40,9 @@ pub struct Metric {
 pub struct Metrics {
     /// Loops.
     pub tasks: usize,
+    /// Groups of loops that belong together, which intervals are drawn over; as many as loops
+    /// where each stands alone.
+    pub groups: usize,
     /// Those that were accepted.
     pub accepted: usize,
     /// Those whose recording ended before the policy did.
@@ -54,6 +60,8 @@ pub struct Metrics {
     pub generations_to_accept_kaplan_meier: Metric,
     /// Outputs looked at, a loop.
     pub generations_mean: Metric,
+    /// Judgements made, a loop: retries and confirmations included.
+    pub judgements_mean: Metric,
     /// The mean score of what was returned, over the accepted.
     pub quality_at_convergence: Metric,
     /// The same over all that returned something.
@@ -83,54 +91,114 @@ pub struct Metrics {
 /// The metrics of replayed loops.
 #[must_use]
 pub fn metrics(loops: &[Replayed]) -> Metrics {
+    let over = Over::of(loops);
     let accepted: Vec<&Replayed> = loops.iter().filter(|l| l.accepted()).collect();
-    let generations: Vec<f64> = accepted.iter().map(|l| f64::from(l.generations)).collect();
-    let all_generations: Vec<f64> = loops.iter().map(|l| f64::from(l.generations)).collect();
-    let seconds: Vec<f64> =
-        accepted.iter().filter_map(|l| Some(l.elapsed_ms? as f64 / 1000.0)).collect();
-    let known: Vec<bool> = accepted.iter().filter_map(|l| l.truth).collect();
-    let never: Vec<&Replayed> = loops.iter().filter(|l| l.ever_good == Some(false)).collect();
+    let censored = loops.iter().filter(|l| l.reason.is_none()).count();
+    let undecided = |l: &Replayed| l.reason.is_some_and(|r| r.class() == Class::Undecided);
     let has_truth = loops.iter().any(|l| l.ever_good.is_some() || l.truth.is_some());
-    let dipped: Vec<&Replayed> = loops.iter().filter(|l| dips(l)).collect();
-    let undecided =
-        loops.iter().filter(|l| l.reason.is_some_and(|r| r.class() == Class::Undecided)).count();
-    let survival: Vec<(f64, bool)> =
-        loops.iter().map(|l| (f64::from(l.generations), l.accepted())).collect();
-    let per_accepted: Vec<(f64, bool)> =
-        loops.iter().filter_map(|l| Some((l.tokens? as f64, l.accepted()))).collect();
-    let share = |part: usize, whole: usize| wilson(part, whole);
+    let generations = |l: &Replayed| l.accepted().then(|| f64::from(l.generations));
+    let seconds = |l: &Replayed| l.accepted().then_some(l.elapsed_ms?).map(|ms| ms as f64 / 1000.0);
     Metrics {
         tasks: loops.len(),
+        groups: over.clusters.len(),
         accepted: accepted.len(),
-        censored: loops.iter().filter(|l| l.reason.is_none()).count(),
-        convergence_rate: share(accepted.len(), loops.len()),
-        generations_to_accept_median: bootstrap(&generations, |v| quantile(v, 0.5)),
-        generations_to_accept_mean: bootstrap(&generations, mean),
-        generations_to_accept_p90: bootstrap(&generations, |v| quantile(v, 0.9)),
-        generations_to_accept_kaplan_meier: bootstrap(&survival, kaplan_meier),
-        generations_mean: bootstrap(&all_generations, mean),
-        quality_at_convergence: bootstrap(&returned(accepted.iter().copied()), mean),
-        quality_overall: bootstrap(&returned(loops), mean),
-        true_quality_at_convergence: share(known.iter().filter(|t| **t).count(), known.len()),
-        divergence_rate: share(loops.iter().filter(|l| falls(l)).count(), loops.len()),
-        time_to_convergence_median: bootstrap(&seconds, |v| quantile(v, 0.5)),
-        time_to_convergence_p90: bootstrap(&seconds, |v| quantile(v, 0.9)),
-        tokens_per_accepted: bootstrap(&per_accepted, |v| {
-            let accepted = v.iter().filter(|(_, accepted)| *accepted).count();
-            let tokens: f64 = v.iter().map(|(tokens, _)| tokens).sum();
-            (accepted > 0).then(|| tokens / accepted as f64)
-        }),
-        recovery_rate: share(dipped.iter().filter(|l| l.accepted()).count(), dipped.len()),
-        undecided_rate: share(undecided, loops.len()),
+        censored,
+        convergence_rate: over.share(|l| Some(l.accepted())),
+        generations_to_accept_median: over.bootstrap(generations, |v| quantile(v, 0.5)),
+        generations_to_accept_mean: over.bootstrap(generations, mean),
+        generations_to_accept_p90: over.bootstrap(generations, |v| quantile(v, 0.9)),
+        generations_to_accept_kaplan_meier: over
+            .bootstrap(|l| Some((f64::from(l.generations), l.accepted())), kaplan_meier),
+        generations_mean: over.bootstrap(|l| Some(f64::from(l.generations)), mean),
+        judgements_mean: over.bootstrap(|l| Some(l.judgements as f64), mean),
+        quality_at_convergence: over.bootstrap(|l| l.accepted().then_some(l.returned?), mean),
+        quality_overall: over.bootstrap(|l| l.returned, mean),
+        true_quality_at_convergence: over.share(|l| l.accepted().then_some(l.truth?)),
+        divergence_rate: over.share(|l| Some(falls(l))),
+        time_to_convergence_median: over.bootstrap(seconds, |v| quantile(v, 0.5)),
+        time_to_convergence_p90: over.bootstrap(seconds, |v| quantile(v, 0.9)),
+        tokens_per_accepted: over.bootstrap(
+            |l| Some((l.tokens? as f64, l.accepted())),
+            |v: &[(f64, bool)]| {
+                let accepted = v.iter().filter(|(_, accepted)| *accepted).count();
+                let tokens: f64 = v.iter().map(|(tokens, _)| tokens).sum();
+                (accepted > 0).then(|| tokens / accepted as f64)
+            },
+        ),
+        recovery_rate: over.share(|l| dips(l).then(|| l.accepted())),
+        undecided_rate: over.share(|l| Some(undecided(l))),
         false_positive_rate: has_truth
-            .then(|| share(never.iter().filter(|l| l.accepted()).count(), never.len())),
+            .then(|| over.share(|l| (l.ever_good == Some(false)).then(|| l.accepted()))),
         false_acceptance_share: has_truth
-            .then(|| share(known.iter().filter(|t| !**t).count(), known.len())),
+            .then(|| over.share(|l| l.accepted().then_some(!l.truth?))),
     }
 }
 
-fn returned<'a>(loops: impl IntoIterator<Item = &'a Replayed>) -> Vec<f64> {
-    loops.into_iter().filter_map(|l| l.returned).collect()
+/// Loops by their group: what of them is drawn together.
+struct Over<'a> {
+    clusters: Vec<Vec<&'a Replayed>>,
+    /// Whether each loop is a group of its own.
+    alone: bool,
+}
+
+impl<'a> Over<'a> {
+    fn of(loops: &'a [Replayed]) -> Self {
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut clusters: Vec<Vec<&Replayed>> = Vec::new();
+        for own in loops {
+            // Without a name nothing says that two belong together.
+            let place = if own.group.is_empty() { None } else { places.get(own.group.as_str()) };
+            match place {
+                Some(place) => clusters[*place].push(own),
+                None => {
+                    places.insert(&own.group, clusters.len());
+                    clusters.push(vec![own]);
+                }
+            }
+        }
+        Self { alone: clusters.len() == loops.len(), clusters }
+    }
+
+    /// A share of the loops for which `of` says something. Where several loops are of one
+    /// group, by cluster bootstrap, and never narrower than by loop.
+    fn share(&self, of: impl Fn(&Replayed) -> Option<bool>) -> Metric {
+        let counts: Vec<(u64, u64)> = self
+            .clusters
+            .iter()
+            .map(|cluster| {
+                let said = cluster.iter().filter_map(|own| of(own));
+                said.fold((0, 0), |(part, whole), yes| (part + u64::from(yes), whole + 1))
+            })
+            .collect();
+        let (part, whole) =
+            counts.iter().fold((0, 0), |(part, whole), (k, n)| (part + k, whole + n));
+        let mut metric = wilson(part as usize, whole as usize);
+        let resampling = Resampling { resamples: RESAMPLES, seed: 0, level: 0.95 };
+        if !self.alone
+            && let Ok(clustered) = clustered_proportion(&counts, resampling)
+        {
+            let (lower, upper) = (clustered.interval.lower, clustered.interval.upper);
+            metric.lower = metric.lower.map(|own| own.min(lower));
+            metric.upper = metric.upper.map(|own| own.max(upper));
+        }
+        metric
+    }
+
+    /// A statistic of what `of` says of loops, with its percentile interval over groups. A
+    /// resample without a value is beyond every number.
+    fn bootstrap<T: Copy>(
+        &self,
+        of: impl Fn(&Replayed) -> Option<T>,
+        statistic: impl Fn(&[T]) -> Option<f64>,
+    ) -> Metric {
+        let clusters: Vec<Vec<T>> = self
+            .clusters
+            .iter()
+            .map(|cluster| cluster.iter().filter_map(|own| of(own)).collect::<Vec<T>>())
+            .filter(|values| !values.is_empty())
+            .collect();
+        bootstrap(&clusters, statistic)
+    }
 }
 
 /// Whether the last score lies below the first by more than the noise band.
@@ -199,17 +267,21 @@ fn kaplan_meier(loops: &[(f64, bool)]) -> Option<f64> {
     None
 }
 
-/// A statistic with its percentile interval. A resample without a value is beyond every
-/// number.
-fn bootstrap<T: Copy>(values: &[T], statistic: impl Fn(&[T]) -> Option<f64>) -> Metric {
-    let n = values.len();
+/// A statistic with its percentile interval over clusters.
+fn bootstrap<T: Copy>(clusters: &[Vec<T>], statistic: impl Fn(&[T]) -> Option<f64>) -> Metric {
+    let all: Vec<T> = clusters.iter().flatten().copied().collect();
+    let n = all.len();
     if n == 0 {
         return Metric { value: None, lower: None, upper: None, n };
     }
     let mut random = ChaCha8Rng::seed_from_u64(0);
+    let mut sample: Vec<T> = Vec::with_capacity(n);
     let mut found: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            let sample: Vec<T> = (0..n).map(|_| values[random.random_range(0..n)]).collect();
+            sample.clear();
+            for _ in 0..clusters.len() {
+                sample.extend_from_slice(&clusters[random.random_range(0..clusters.len())]);
+            }
             statistic(&sample).unwrap_or(f64::INFINITY)
         })
         .collect();
@@ -218,7 +290,7 @@ fn bootstrap<T: Copy>(values: &[T], statistic: impl Fn(&[T]) -> Option<f64>) -> 
         let place = (share * (RESAMPLES - 1) as f64).round() as usize;
         found.get(place).copied().filter(|value| value.is_finite())
     };
-    Metric { value: statistic(values), lower: end(0.025), upper: end(0.975), n }
+    Metric { value: statistic(&all), lower: end(0.025), upper: end(0.975), n }
 }
 
 #[cfg(test)]
@@ -248,8 +320,11 @@ mod tests {
     #[test]
     fn a_bootstrap_is_the_same_every_time_and_holds_its_value() {
         let values = [1.0, 2.0, 3.0, 4.0, 10.0];
-        let metric = bootstrap(&values, mean);
-        assert_eq!(metric, bootstrap(&values, mean));
+        let alone = values.map(|value| vec![value]);
+        let metric = bootstrap(&alone, mean);
+        assert_eq!(metric, bootstrap(&alone, mean));
+        let pairs = values.map(|value| vec![value, value]);
+        assert_eq!(bootstrap(&pairs, mean), Metric { n: 10, ..metric }, "pairs say nothing more");
         assert!(metric.lower.unwrap() <= 4.0 && metric.upper.unwrap() >= 4.0);
         assert_eq!(quantile(&values, 0.9), Some(10.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.0));

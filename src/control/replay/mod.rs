@@ -9,7 +9,7 @@ mod read;
 use std::sync::Arc;
 
 pub use self::metrics::{Metric, Metrics, metrics};
-pub use self::read::{ReplayError, Step, Trajectory, read};
+pub use self::read::{Reading, Recorded, ReplayError, Step, Trajectory, read};
 use super::event::{Command, Event, What};
 use super::outcome::{Class, Reason};
 use super::policy::Policy;
@@ -21,10 +21,14 @@ use super::{Round, decide};
 pub struct Replayed {
     /// The task.
     pub task: String,
+    /// What it belongs to; empty for a loop that stands alone.
+    pub group: String,
     /// Why it ended; `None` where the recording ended first.
     pub reason: Option<Reason>,
     /// The outputs that were looked at.
     pub generations: u32,
+    /// The judgements that were made, retries and confirmations included.
+    pub judgements: u64,
     /// The scores of these outputs, in order; `None` where not judged.
     pub scores: Vec<Option<f64>>,
     /// The score of the output returned.
@@ -74,12 +78,13 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
                 }
             }
             Some(Command::Judge { round, .. }) => {
-                let place = match round {
-                    Round::First => 0,
-                    Round::Confirm(k) => k as usize,
-                };
                 let Some(step) = step else { break };
-                match step.rounds.get(place) {
+                let recorded = match round {
+                    Round::First => step.rounds.first(),
+                    Round::Confirm(k) => step.rounds.get(k as usize),
+                    Round::Dispute => step.dispute.as_ref(),
+                };
+                match recorded {
                     Some(judgement) => What::Judged(Box::new(judgement.clone())),
                     None => break,
                 }
@@ -107,6 +112,8 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
     };
     Replayed {
         task: trajectory.task.clone(),
+        group: trajectory.group.clone(),
+        judgements: state.evaluations(),
         reason,
         generations: state.generations(),
         scores: state.records().iter().map(|r| r.score.map(|score| score.get())).collect(),

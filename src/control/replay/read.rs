@@ -1,23 +1,26 @@
-//! Recorded loops: event logs of runs, and tidy tables in CSV or JSON Lines.
+//! Recorded loops: event logs of runs, and tables in CSV or JSON Lines.
 //!
-//! A table has a row an output: `task`, `generation`, and either `score` or one column a
-//! judge (their lower median is the score); optional `truth` and `output`.
+//! A table has a row a generation, and is read by the reader that calibration uses: what is no
+//! evidence there is none here.
 
-use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::calibration::grouping::Grouping;
+use crate::calibration::trajectories::{Tidy, Wanted};
+use crate::calibration::{CalibrationError, Positive};
+use crate::control::dispute::Dispute;
 use crate::control::event::{AgentFault, Round, Spent};
 use crate::control::history::Output;
 use crate::control::judgement::Judgement;
 use crate::control::log::{self, Entry, LogError};
+use crate::dataset::{DatasetError, LabelValue, Source};
 use crate::panel::{Rules, SeatRules};
 use crate::score::Score;
 use crate::verdict::{Status, Verdict};
-
-/// Columns with a meaning of their own.
-const KNOWN: [&str; 5] = ["task", "generation", "score", "truth", "output"];
 
 /// One recorded output, or a call that gave none.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +31,8 @@ pub struct Step {
     pub fault: Option<AgentFault>,
     /// Its judgements: the first one, then confirmations.
     pub rounds: Vec<Judgement>,
+    /// What the other judges said of what the agent disputes.
+    pub dispute: Option<Judgement>,
     /// Whether it is truly good, where known.
     pub truth: Option<bool>,
     /// Milliseconds since the loop's start.
@@ -41,6 +46,8 @@ pub struct Step {
 pub struct Trajectory {
     /// The task.
     pub task: String,
+    /// What it belongs to; empty for a loop that stands alone.
+    pub group: String,
     /// Its outputs, in order.
     pub steps: Vec<Step>,
     /// Whether time and spending were recorded.
@@ -75,65 +82,81 @@ pub enum ReplayError {
         /// What is wrong, and what was expected.
         reason: String,
     },
-    /// There is nothing in it.
-    #[error("`{path}` holds no loop")]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    /// It is no file that tables are read from.
+    #[error(transparent)]
+    Table(#[from] DatasetError),
+    /// It holds no loops in tidy form.
+    #[error(transparent)]
+    Tidy(#[from] CalibrationError),
 }
 
-/// Reads the loops of a file. `rules` are those of the policy's panel, which apply to judges
-/// that have a seat on it; `threshold` decides where there is no panel.
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reading<'a> {
+    /// The rules of the policy's panel: they hold for tables with columns of its judges.
+    pub rules: Option<&'a Rules>,
+    /// What decides where there is no panel.
+    pub threshold: f64,
+    /// The columns of judges; by default `score`, else those of the panel's judges, else every
+    /// column without a meaning of its own.
+    pub judges: &'a [String],
+    /// Which labels are good; 1 and `true` where nothing is said.
+    pub positive: Option<&'a Positive>,
+    /// Which loops of a table belong together; each stands alone where nothing is said.
+    pub grouping: Option<&'a Grouping>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Its loops.
+    pub trajectories: Vec<Trajectory>,
+    /// Columns that were not used.
+    pub left_out: Vec<String>,
+}
+
+/// Reads the loops of a file: the event log of a run, or a table, which is held to the same
+/// rules as one that loops are calibrated on.
 ///
 /// # Errors
 /// See [`ReplayError`].
-pub fn read(
-    path: &Path,
-    rules: Option<&Rules>,
-    threshold: f64,
-) -> Result<Vec<Trajectory>, ReplayError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ReplayError::Read { path: path.to_owned(), source })?;
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Recorded, ReplayError> {
+    let first = first_line(path)?;
     let is_log = first.trim_start().starts_with('{')
-        && serde_json::from_str::<Value>(first)
+        && serde_json::from_str::<Value>(&first)
             .is_ok_and(|value| value.get("sum").is_some() && value.get("line").is_some());
     if is_log {
-        return Ok(vec![of_log(path)?]);
+        return Ok(Recorded { trajectories: vec![of_log(path)?], left_out: Vec::new() });
     }
-    let rows = if first.trim_start().starts_with('{') {
-        json_rows(path, text)?
-    } else {
-        csv_rows(path, text)?
-    };
-    let trajectories = of_rows(path, rows, rules, threshold)?;
-    if trajectories.is_empty() {
-        return Err(ReplayError::Empty { path: path.to_owned() });
-    }
-    Ok(trajectories)
+    of_table(path, reading)
 }
 
 fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
-    let mut trajectory =
-        Trajectory { task: String::new(), steps: Vec::new(), timed: true, confirms: true };
+    let mut trajectory = Trajectory {
+        task: String::new(),
+        group: String::new(),
+        steps: Vec::new(),
+        timed: true,
+        confirms: true,
+    };
     for line in log::read(path)? {
         match line.entry {
             Entry::Started { run, .. } => trajectory.task = run,
-            Entry::Generated { output, change, fault, refused: None, .. } => {
+            Entry::Generated { output, change, disputes, fault, refused: None, .. } => {
+                let disputes: Vec<String> = disputes.iter().map(Dispute::key).collect();
                 // Near repeats need the text, which is kept beside the log.
                 let known = output.as_ref().map(|hash| {
                     let kept = path.with_file_name("texts").join(hash);
                     match std::fs::read_to_string(kept) {
-                        Ok(text) => Output { change, ..Output::of(&text) },
-                        Err(_) => Output { change, ..Output::unknown(hash.as_str()) },
+                        Ok(text) => Output { change, disputes, ..Output::of(&text) },
+                        Err(_) => Output { change, disputes, ..Output::unknown(hash.as_str()) },
                     }
                 });
                 trajectory.steps.push(Step {
                     fault: if known.is_none() { fault.or(Some(AgentFault::Failed)) } else { None },
                     output: known.unwrap_or_else(|| Output::unknown("")),
                     rounds: Vec::new(),
+                    dispute: None,
                     truth: None,
                     elapsed_ms: line.elapsed_ms,
                     spent: line.spent,
@@ -141,11 +164,15 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
             }
             Entry::Ruled { round, ruling, commands, .. } => {
                 let Some(step) = trajectory.steps.last_mut() else { continue };
+                let judgement = Judgement { commands, ..Judgement::of(&ruling) };
                 let place = match round {
                     Round::First => 0,
                     Round::Confirm(k) => k as usize,
+                    Round::Dispute => {
+                        step.dispute = Some(judgement);
+                        continue;
+                    }
                 };
-                let judgement = Judgement { commands, ..Judgement::of(&ruling) };
                 // A retry replaces what failed before it.
                 step.rounds.truncate(place);
                 step.rounds.push(judgement);
@@ -161,177 +188,120 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
     Ok(trajectory)
 }
 
-type Row = (usize, Map<String, Value>);
-
-fn row_error(path: &Path, line: usize, reason: impl Into<String>) -> ReplayError {
-    ReplayError::Row { path: path.to_owned(), line, reason: reason.into() }
+/// The first line that says something; empty where the file is no text.
+fn first_line(path: &Path) -> Result<String, ReplayError> {
+    let failed = |source| ReplayError::Read { path: path.to_owned(), source };
+    let mut lines = BufReader::new(File::open(path).map_err(failed)?).lines();
+    let first = lines.find(|line| !line.as_ref().is_ok_and(|line| line.trim().is_empty()));
+    Ok(first.and_then(Result::ok).unwrap_or_default())
 }
 
-fn json_rows(path: &Path, text: &str) -> Result<Vec<Row>, ReplayError> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(i, line)| match crate::config::json(line) {
-            Ok(Value::Object(row)) => Ok((i + 1, row)),
-            Ok(_) => Err(row_error(path, i + 1, "expected an object")),
-            Err(message) => Err(row_error(path, i + 1, message)),
-        })
-        .collect()
-}
-
-fn csv_rows(path: &Path, text: &str) -> Result<Vec<Row>, ReplayError> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let at = |error: &csv::Error| error.position().map_or(1, |p| p.line() as usize);
-    let header =
-        reader.headers().map_err(|error| row_error(path, at(&error), error.to_string()))?.clone();
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| row_error(path, at(&error), error.to_string()))?;
-        let line = record.position().map_or(0, |position| position.line() as usize);
-        let cells = header.iter().zip(record.iter()).map(|(name, cell)| {
-            let cell = if cell.trim().is_empty() && name != "output" {
-                Value::Null
-            } else {
-                Value::String(cell.to_owned())
+fn of_table(path: &Path, reading: &Reading<'_>) -> Result<Recorded, ReplayError> {
+    let source = Source::open(path)?;
+    let seats: Vec<String> = reading
+        .rules
+        .iter()
+        .flat_map(|rules| rules.seats.iter().map(|seat| seat.name.clone()))
+        .collect();
+    let wanted = Wanted {
+        judges: reading.judges,
+        seats: &seats,
+        labelled: false,
+        grouping: reading.grouping.unwrap_or(&Grouping::Automatic),
+    };
+    let Tidy { judges, left_out, loops } = Tidy::read(&source, &wanted)?;
+    let rules = rules_for(&judges, reading);
+    let mut trajectories = Vec::with_capacity(loops.len());
+    for (task, rows) in loops {
+        let mut steps = Vec::with_capacity(rows.len());
+        let group = rows[0].group.clone();
+        for row in rows {
+            let wrong =
+                |reason: String| ReplayError::Row { path: path.to_owned(), line: row.line, reason };
+            let output = match &row.output {
+                Some(text) => Output::of(text),
+                None => Output::unknown(format!("{task}#{}", row.generation)),
             };
-            (name.trim().to_owned(), cell)
-        });
-        rows.push((line, cells.collect()));
-    }
-    Ok(rows)
-}
-
-fn of_rows(
-    path: &Path,
-    rows: Vec<Row>,
-    rules: Option<&Rules>,
-    threshold: f64,
-) -> Result<Vec<Trajectory>, ReplayError> {
-    let mut order: Vec<String> = Vec::new();
-    let mut tasks: BTreeMap<String, BTreeMap<u64, Step>> = BTreeMap::new();
-    for (line, row) in rows {
-        let error = |reason: String| row_error(path, line, reason);
-        let task = match row.get("task") {
-            Some(Value::String(task)) if !task.trim().is_empty() => task.clone(),
-            Some(Value::Number(number)) => number.to_string(),
-            _ => return Err(error("`task`: expected the name of a task".to_owned())),
-        };
-        let generation = number(row.get("generation"))
-            .filter(|n| n.fract() == 0.0 && *n >= 0.0 && *n < 1e9)
-            .ok_or_else(|| error("`generation`: expected a whole number".to_owned()))?
-            as u64;
-        let judgement = judgement(&row, rules, threshold).map_err(error)?;
-        let truth = match row.get("truth") {
-            None | Some(Value::Null) => None,
-            Some(value) => Some(truth(value).ok_or_else(|| {
-                error(format!("`truth`: `{value}` is neither of 0, 1, true, false"))
-            })?),
-        };
-        let output = match row.get("output") {
-            Some(Value::String(text)) => Output::of(text),
-            _ => Output::unknown(format!("{task}#{generation}")),
-        };
-        let fault = output.empty.then_some(AgentFault::Empty);
-        if !tasks.contains_key(&task) {
-            order.push(task.clone());
+            steps.push(Step {
+                fault: output.empty.then_some(AgentFault::Empty),
+                rounds: vec![judgement(&judges, &row.scores, &rules).map_err(wrong)?],
+                dispute: None,
+                truth: truth(&row.label, reading.positive).map_err(wrong)?,
+                output,
+                elapsed_ms: 0,
+                spent: Spent::default(),
+            });
         }
-        let step = Step {
-            output,
-            fault,
-            rounds: vec![judgement],
-            truth,
-            elapsed_ms: 0,
-            spent: Spent::default(),
+        trajectories.push(Trajectory { task, group, steps, timed: false, confirms: false });
+    }
+    Ok(Recorded { trajectories, left_out })
+}
+
+/// Whether a label says good; `None` where there is none.
+fn truth(label: &str, positive: Option<&Positive>) -> Result<Option<bool>, String> {
+    if label.is_empty() {
+        return Ok(None);
+    }
+    let number = label.parse::<f64>().ok().filter(|number| number.is_finite());
+    if let Some(rule) = positive {
+        let value = number.map_or_else(|| LabelValue::Text(label.to_owned()), LabelValue::Number);
+        return match rule.matches(&value) {
+            Some(good) => Ok(Some(good)),
+            None => {
+                Err(format!("the label `{label}` is a word, and the rule `{rule}` needs numbers"))
+            }
         };
-        if tasks.entry(task.clone()).or_default().insert(generation, step).is_some() {
-            return Err(error(format!("generation {generation} of task `{task}` stands twice")));
-        }
     }
-    let of_task = |task: String| {
-        let steps = tasks.remove(&task).unwrap_or_default().into_values().collect();
-        Trajectory { task, steps, timed: false, confirms: false }
-    };
-    Ok(order.into_iter().map(of_task).collect())
-}
-
-fn number(value: Option<&Value>) -> Option<f64> {
-    match value? {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
+    match (label.to_ascii_lowercase().as_str(), number) {
+        ("true", _) => Ok(Some(true)),
+        ("false", _) => Ok(Some(false)),
+        (_, Some(1.0)) => Ok(Some(true)),
+        (_, Some(0.0)) => Ok(Some(false)),
+        _ => Err(format!(
+            "the label `{label}` is neither of 0, 1, true, false: say with `--positive` which are good"
+        )),
     }
 }
 
-fn truth(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(truth) => Some(*truth),
-        Value::Number(number) if number.as_f64() == Some(1.0) => Some(true),
-        Value::Number(number) if number.as_f64() == Some(0.0) => Some(false),
-        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
-            "1" | "1.0" | "true" => Some(true),
-            "0" | "0.0" | "false" => Some(false),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The judgement of a row, by its score or its judges. An empty cell is no vote.
-fn judgement(
-    row: &Map<String, Value>,
-    rules: Option<&Rules>,
-    threshold: f64,
-) -> Result<Judgement, String> {
-    let score = |name: &str, value: &Value| -> Result<Option<Score>, String> {
-        if value.is_null() {
-            return Ok(None);
-        }
-        let found = number(Some(value)).ok_or_else(|| {
-            format!(
-                "`{name}`: `{value}` is no score: expected a number between 0 and 1, or nothing"
-            )
-        })?;
-        Score::new(found).map(Some).map_err(|error| format!("`{name}`: {error}"))
-    };
-    let votes: Vec<(&str, Option<Score>)> = match row.get("score") {
-        Some(value) => vec![("score", score("score", value)?)],
-        None => row
-            .iter()
-            .filter(|(name, _)| !KNOWN.contains(&name.as_str()))
-            .map(|(name, value)| Ok((name.as_str(), score(name, value)?)))
-            .collect::<Result<_, String>>()?,
-    };
-    if votes.is_empty() {
-        return Err("expected the column `score`, or one column a judge".to_owned());
-    }
-    let seated = |name: &str| rules.and_then(|r| r.seats.iter().find(|seat| seat.name == name));
-    let own = |name: &str| SeatRules {
-        name: name.to_owned(),
-        weight: 1.0,
-        required: false,
-        report_only: false,
-        samples: 1,
-    };
-    let known = votes.iter().any(|(name, _)| seated(name).is_some());
-    // With the panel's own judges in the table its rules hold, else a plain median.
-    let rules = match rules {
-        Some(rules) if known => rules.clone(),
-        _ => Rules {
-            seats: votes.iter().map(|(name, _)| own(name)).collect(),
-            settings: rules.map(|rules| rules.settings).unwrap_or_default(),
-            threshold,
-            quorum: (votes.len() / 2 + 1) as u32,
+/// With the panel's own judges in the table its rules hold, else a plain median.
+fn rules_for(judges: &[String], reading: &Reading<'_>) -> Rules {
+    let seated = |rules: &&Rules| rules.seats.iter().any(|seat| judges.contains(&seat.name));
+    match reading.rules.filter(seated) {
+        Some(rules) => rules.clone(),
+        None => Rules {
+            seats: judges
+                .iter()
+                .map(|name| SeatRules {
+                    name: name.clone(),
+                    weight: 1.0,
+                    required: false,
+                    report_only: false,
+                    samples: 1,
+                })
+                .collect(),
+            settings: reading.rules.map(|rules| rules.settings).unwrap_or_default(),
+            threshold: reading.threshold,
+            quorum: (judges.len() / 2 + 1) as u32,
             profile: None,
         },
-    };
-    let verdicts = votes
+    }
+}
+
+/// The judgement of a row. An empty cell is no vote.
+fn judgement(judges: &[String], scores: &[String], rules: &Rules) -> Result<Judgement, String> {
+    let verdicts = judges
         .iter()
-        .map(|(name, score)| {
-            let verdict = match score {
-                Some(score) => Verdict::ok(*score),
-                None => Verdict::failed(Status::Internal, "not recorded"),
+        .zip(scores)
+        .map(|(name, text)| {
+            let verdict = match text.parse::<f64>() {
+                Ok(number) => {
+                    Verdict::ok(Score::new(number).map_err(|error| format!("`{name}`: {error}"))?)
+                }
+                // Everything but numbers and nothing was refused by the reader.
+                Err(_) => Verdict::failed(Status::Internal, "not recorded"),
             };
-            Verdict { judge: (*name).to_owned(), ..verdict }
+            Ok(Verdict { judge: name.clone(), ..verdict })
         })
-        .collect();
+        .collect::<Result<_, String>>()?;
     Ok(Judgement::of(&rules.rule("recorded", verdicts)))
 }

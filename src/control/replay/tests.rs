@@ -20,7 +20,8 @@ fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
 fn played(name: &str, text: &str, exit: serde_json::Value) -> Vec<Replayed> {
     let (_folder, path) = file(name, text);
     let policy = policy(exit);
-    read(&path, None, 0.9).unwrap().iter().map(|t| replay(t, &policy)).collect()
+    let recorded = read(&path, &Reading { threshold: 0.9, ..Reading::default() }).unwrap();
+    recorded.trajectories.iter().map(|t| replay(t, &policy)).collect()
 }
 
 const TABLE: &str = "task,generation,score,truth\n\
@@ -80,19 +81,47 @@ fn what_is_wrong_with_a_row_is_named_with_its_line() {
     for (text, words) in [
         ("task,generation,score\na,1,0.5\na,1,0.6\n", vec!["line 3", "twice"]),
         ("task,generation,score\na,one,0.5\n", vec!["line 2", "generation"]),
+        ("task,generation,score\na,-1,0.5\n", vec!["line 2", "generation"]),
+        ("task,generation,score\na,1,0.5\na,3,0.5\n", vec!["line 3", "generation 3 and not 2"]),
+        ("task,generation,score\na,2,0.5\n", vec!["line 2", "begins with generation 2"]),
         ("task,generation,score\na,1,1.5\n", vec!["line 2", "score", "1.5"]),
-        ("task,generation,score\na,1,NaN\n", vec!["line 2", "finite"]),
-        ("task,generation,judge\na,1,good\n", vec!["line 2", "judge", "good"]),
-        ("task,generation,score,truth\na,1,0.5,maybe\n", vec!["truth", "maybe"]),
-        ("generation,score\n1,0.5\n", vec!["task"]),
+        ("task,generation,score\na,1,NaN\n", vec!["line 2", "NaN"]),
+        ("task,generation,judge\na,1,good\n", vec!["line 2", "judge", "good", "--judge"]),
+        ("task,generation,a,notes\na,1,0.5,fine\n", vec!["line 2", "notes", "--judge"]),
+        ("task,generation,score,truth\na,1,0.5,maybe\n", vec!["line 2", "maybe", "--positive"]),
+        ("generation,score\n1,0.5\n", vec!["trajectory", "missing"]),
         ("task,generation\na,1\n", vec!["score"]),
-        ("task,generation,score\n", vec!["no loop"]),
+        ("task,generation,score\n", vec!["no row"]),
         ("{\"task\": \"a\"", vec!["line 1"]),
     ] {
         let (_folder, path) = file("t.csv", text);
-        let error = read(&path, None, 0.9).unwrap_err().to_string();
+        let error = read(&path, &Reading::default()).unwrap_err().to_string();
         for word in words {
             assert!(error.contains(word), "no `{word}` in {error}");
         }
     }
+}
+
+#[test]
+fn loops_may_be_counted_from_0_and_columns_have_the_names_that_calibration_knows() {
+    let (_folder, path) = file("t.csv", "trajectory,attempt,score,label\na,0,0.5,2\na,1,0.9,5\n");
+    let good = ">=4".parse().unwrap();
+    let reading = Reading { threshold: 0.9, positive: Some(&good), ..Reading::default() };
+    let recorded = read(&path, &reading).unwrap();
+    let truths: Vec<_> = recorded.trajectories[0].steps.iter().map(|step| step.truth).collect();
+    assert_eq!(truths, [Some(false), Some(true)]);
+    let played = replay(&recorded.trajectories[0], &policy(serde_json::json!({})));
+    assert_eq!((played.generations, played.truth), (2, Some(true)));
+}
+
+#[test]
+fn columns_that_are_not_used_are_told() {
+    let text = "task,generation,score,seconds,a\nx,1,0.5,12,0.4\n";
+    let (_folder, path) = file("t.csv", text);
+    assert_eq!(read(&path, &Reading::default()).unwrap().left_out, ["a", "seconds"]);
+    let judges = ["a".to_owned()];
+    let reading = Reading { judges: &judges, ..Reading::default() };
+    let recorded = read(&path, &reading).unwrap();
+    assert_eq!(recorded.left_out, ["score", "seconds"]);
+    assert_eq!(recorded.trajectories[0].steps[0].rounds[0].score.unwrap().get(), 0.4);
 }

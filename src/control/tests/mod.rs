@@ -1,5 +1,6 @@
 //! The controller without any driver: loops of given scores.
 
+mod accept;
 mod pitfalls;
 mod properties;
 mod simulation;
@@ -37,6 +38,8 @@ pub(super) enum Turn {
     Text(&'static str, f64),
     /// The judges' answers, round by round.
     Rounds(Vec<Judgement>),
+    /// An output with a dispute of a finding, and the judges' answers, round by round.
+    Disputes(&'static str, Vec<Judgement>),
     /// An agent's failure.
     Fault(AgentFault),
 }
@@ -130,6 +133,10 @@ pub(super) fn play(policy: Policy, turns: &[Turn]) -> Played {
                     None => return played,
                     Some(Turn::Fault(fault)) => What::AgentFailed(*fault),
                     Some(Turn::Text(text, _)) => What::Generated(Output::of(text)),
+                    Some(Turn::Disputes(finding, _)) => What::Generated(Output {
+                        disputes: vec![(*finding).to_owned()],
+                        ..Output::of(&format!("the output of call {}", played.directives.len()))
+                    }),
                     Some(_) => What::Generated(Output::of(&format!(
                         "the output of call {} says {}",
                         played.directives.len(),
@@ -141,10 +148,12 @@ pub(super) fn play(policy: Policy, turns: &[Turn]) -> Played {
                 played.rounds.push(round);
                 let said = match turn {
                     Some(Turn::Score(score) | Turn::Text(_, score)) => judgement(*score),
-                    Some(Turn::Rounds(rounds)) => match rounds.get(answered) {
-                        Some(judgement) => judgement.clone(),
-                        None => return played,
-                    },
+                    Some(Turn::Rounds(rounds) | Turn::Disputes(_, rounds)) => {
+                        match rounds.get(answered) {
+                            Some(judgement) => judgement.clone(),
+                            None => return played,
+                        }
+                    }
                     _ => return played,
                 };
                 answered += 1;

@@ -150,6 +150,8 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
                 if let Some(own) = outputs.last_mut() {
                     match round {
                         Round::First => own.ruling = Some(ruling),
+                        // What other judges said of one finding, not of the output.
+                        Round::Dispute => {}
                         Round::Confirm(_) => {
                             own.confirmations.push(ruling.score.map(crate::score::Score::get));
                         }
@@ -175,7 +177,10 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
             Entry::Started { .. }
             | Entry::JudgeIntended { .. }
             | Entry::Judged { .. }
-            | Entry::Asked { .. } => {}
+            | Entry::Asked { .. }
+            // Of the log of several starts, each of which has a log and a page of its own.
+            | Entry::Dropped { .. }
+            | Entry::Final { .. } => {}
         }
         if let Some(own) = outputs.last_mut() {
             (own.elapsed_ms, own.tokens, own.micro_dollars) = (elapsed_ms, tokens, micro_dollars);

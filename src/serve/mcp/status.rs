@@ -13,7 +13,7 @@ use super::definition::{self, Definition};
 use super::record::DATA;
 use super::score::summary;
 use super::sessions::{self, Session};
-use crate::control::log::{Kept, kept};
+use crate::control::log::{Kept, RunEnd, kept};
 use crate::control::{Class, Reason};
 use crate::report::words::plural;
 use crate::ruling::{Decision, Ruling};
@@ -202,7 +202,11 @@ fn of_session(own: &Session) -> Outcome {
 }
 
 fn of_loop(own: &Kept) -> Outcome {
-    let class = own.reason.map(Reason::class);
+    let reason = match own.end {
+        RunEnd::Ended(reason) => Some(reason),
+        RunEnd::Running | RunEnd::Interrupted => None,
+    };
+    let class = reason.map(Reason::class);
     let decision = class.map(|class| match class {
         Class::Accepted => Decision::Accept,
         Class::NotAccepted => Decision::Reject,
@@ -212,7 +216,7 @@ fn of_loop(own: &Kept) -> Outcome {
     });
     let one = |this: Decision| u64::from(decision == Some(this));
     let outputs = plural(own.generations, "output", "outputs");
-    let summary = match (own.reason, class) {
+    let summary = match (reason, class) {
         (Some(reason), Some(class)) => {
             format!("loop {class} ({}) after {outputs}", reason.name())
         }
@@ -223,7 +227,7 @@ fn of_loop(own: &Kept) -> Outcome {
         id: own.run.clone(),
         time: own.time.clone(),
         state: match class {
-            None => "running",
+            None => own.end.name(),
             Some(Class::Interrupted | Class::Waiting) => "interrupted",
             Some(_) => "finished",
         }

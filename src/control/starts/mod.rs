@@ -1,0 +1,560 @@
+//! Several independent starts of one loop: the worse half is dropped from time to time, and
+//! the finalists are judged afresh before one is picked.
+//!
+//! Each start is a loop with a log and a state of its own; money, tokens and time are shared.
+//! A start is picked by scores that nobody chose it for: those of the loops are the highest of
+//! many, and so too high. What is dropped or judged is written down, so that a run that was cut
+//! off goes on and does nothing twice.
+
+mod spec;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+pub use self::spec::StartsSpec;
+use super::agent::AgentSpec;
+use super::driver::{
+    Driven, LoopError, Notice, Options, Part, Question, Watcher, no_room, run_part,
+};
+use super::event::{Answer, Round, Spent};
+use super::judgement::Judgement;
+use super::log::{self, Entry, FORMAT, Line, Log, LogError, RESUMED};
+use super::outcome::{Class, Outcome, Reason};
+use super::result::{Report, StartResult};
+use super::setup::{Setup, SetupError};
+use super::spec::LoopSpec;
+use crate::case::Case;
+use crate::config::Problem;
+use crate::provider::{CallContext, Client, Held, Ledger, LedgerLimits, WorstCase};
+use crate::ruling::Ruling;
+use crate::score::Score;
+use crate::verdict::{Fingerprint, Usage};
+
+/// Starts that are judged afresh at the end.
+const FINALISTS: usize = 2;
+
+/// Several starts, ready to run.
+#[derive(Debug)]
+pub struct Starts {
+    spec: StartsSpec,
+    setups: Vec<Setup>,
+    config_hash: String,
+}
+
+impl Starts {
+    /// Builds the starts of a loop file that has the section `[starts]`.
+    ///
+    /// # Errors
+    /// As [`Setup::new`]; a folder as the agent's place, or a person who would be asked: several
+    /// starts would be in each other's way.
+    pub fn new(
+        spec: &LoopSpec,
+        task: Option<&str>,
+        base: &Path,
+        client: &Client,
+    ) -> Result<Self, SetupError> {
+        let missing = |section: &str| Problem::new(section, "this section is missing");
+        let starts = spec.starts.clone().ok_or_else(|| missing("starts"))?;
+        starts.check().map_err(|problem| problem.inside("starts"))?;
+        let agent = spec.agent.as_ref().ok_or_else(|| missing("agent"))?;
+        let mut setups = Vec::new();
+        for start in 1..=starts.n {
+            let own = starts.agent_of(agent, start)?;
+            if matches!(own, AgentSpec::Workspace(_)) {
+                let message = "several starts would edit one folder: use a `command` agent";
+                return Err(Problem::new("starts", message).into());
+            }
+            let spec = LoopSpec { agent: Some(own), ..spec.clone() };
+            setups.push(Setup::new(&spec, task.map(str::to_owned), base, client)?);
+        }
+        if setups.iter().any(|setup| setup.policy.asks()) {
+            let message = "a person can't be asked by several starts at a time: take out `human.ask` and the action `ask`";
+            return Err(Problem::new("starts", message).into());
+        }
+        let hashes: Vec<&str> = setups.iter().map(|setup| setup.config_hash.as_str()).collect();
+        let identity = serde_json::json!({ "starts": starts, "setups": hashes });
+        Ok(Self {
+            config_hash: Fingerprint::of("starts", &identity).to_string(),
+            spec: starts,
+            setups,
+        })
+    }
+
+    /// The first start: what all have in common can be read from it.
+    #[must_use]
+    pub fn first(&self) -> &Setup {
+        &self.setups[0]
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn setups(&self) -> &[Setup] {
+        &self.setups
+    }
+}
+
+/// Tells of one start, and asks nobody.
+struct Told<'a, 'b> {
+    start: u32,
+    inner: &'a Mutex<&'b mut dyn Watcher>,
+}
+
+impl Watcher for Told<'_, '_> {
+    fn notice(&mut self, notice: &Notice<'_>) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.notice(&Notice::Start { start: self.start, notice });
+    }
+
+    fn ask(&mut self, _: &Question<'_>) -> Option<Answer> {
+        None
+    }
+}
+
+/// Runs the starts to their end, or goes on with them.
+///
+/// # Errors
+/// As of one loop.
+pub async fn run(
+    starts: &Starts,
+    options: &Options,
+    watcher: &mut dyn Watcher,
+) -> Result<Report, LoopError> {
+    let (log, lines, torn) = match &options.resume {
+        None => (Log::create(&options.loops, &options.run)?, Vec::new(), Vec::new()),
+        Some(run) => Log::open(&options.loops, run)?,
+    };
+    let run = log.run().to_owned();
+    watcher.notice(&Notice::Began { run: &run, generations: 0 });
+    let mut warnings: Vec<String> = torn;
+    for warning in starts.setups.iter().flat_map(|setup| &setup.warnings) {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    for warning in &warnings {
+        watcher.notice(&Notice::Warning(warning));
+    }
+    let limits = &starts.first().policy.limits;
+    let ledger = Arc::new(Ledger::new(LedgerLimits {
+        micro_dollars: limits.micro_dollars,
+        tokens: limits.tokens,
+        calls: None,
+    }));
+    let mut group = Group {
+        starts,
+        options,
+        watcher: Mutex::new(watcher),
+        folder: options.loops.join(&run),
+        run,
+        log,
+        ledger,
+        before_ms: 0,
+        began: Instant::now(),
+        dropped: BTreeMap::new(),
+        finals: BTreeMap::new(),
+        resumed: 0,
+        told_end: false,
+        warnings,
+    };
+    group.take_up(lines)?;
+    group.drive().await
+}
+
+struct Group<'a, 'b> {
+    starts: &'a Starts,
+    options: &'a Options,
+    watcher: Mutex<&'b mut dyn Watcher>,
+    run: String,
+    /// The folder of the starts' logs.
+    folder: std::path::PathBuf,
+    log: Log,
+    ledger: Arc<Ledger>,
+    before_ms: u64,
+    began: Instant,
+    /// Starts that were dropped, and after how many outputs.
+    dropped: BTreeMap<u32, u32>,
+    /// The fresh rulings on finalists.
+    finals: BTreeMap<u32, Ruling>,
+    resumed: u32,
+    told_end: bool,
+    warnings: Vec<String>,
+}
+
+impl Group<'_, '_> {
+    /// Notes what has happened already: in the group's own log, and in those of the starts what
+    /// was spent.
+    fn take_up(&mut self, lines: Vec<Line>) -> Result<(), LoopError> {
+        let mut spent = Spent::default();
+        let mut note = |line: &Line| {
+            spent.tokens = spent.tokens.max(line.spent.tokens);
+            spent.micro_dollars = spent.micro_dollars.max(line.spent.micro_dollars);
+        };
+        for start in 1..=self.starts.setups.len() as u32 {
+            let path = self.folder.join(self.name(start)).join("events.jsonl");
+            if let Some(last) = path
+                .is_file()
+                .then(|| log::read(&path))
+                .transpose()?
+                .and_then(|own| own.into_iter().next_back())
+            {
+                note(&last);
+                self.before_ms = self.before_ms.max(last.elapsed_ms);
+            }
+        }
+        let fresh = lines.is_empty();
+        for (i, line) in lines.into_iter().enumerate() {
+            note(&line);
+            self.before_ms = self.before_ms.max(line.elapsed_ms);
+            match line.entry {
+                Entry::Started { config_hash, .. } if i == 0 => {
+                    if config_hash != self.starts.config_hash {
+                        return Err(LoopError::Changed { run: self.run.clone() });
+                    }
+                }
+                _ if i == 0 => return Err(LoopError::NoBeginning { run: self.run.clone() }),
+                Entry::Dropped { start, generations } => {
+                    self.dropped.insert(start, generations);
+                }
+                Entry::Final { start, ruling } => {
+                    self.finals.insert(start, *ruling);
+                }
+                Entry::Decided { decision, .. } if decision == RESUMED => self.resumed += 1,
+                Entry::Finished { outcome } => {
+                    self.told_end = outcome.reason != Reason::Cancelled;
+                }
+                _ => {}
+            }
+        }
+        if spent != Spent::default() {
+            let usage = Usage { tokens_in: spent.tokens, ..Usage::default() };
+            self.ledger.book(&usage, Some(spent.micro_dollars));
+        }
+        if fresh {
+            let first = self.starts.first();
+            self.append(Entry::Started {
+                format: FORMAT,
+                run: self.run.clone(),
+                time: jiff::Timestamp::now().to_string(),
+                task: first.task.clone(),
+                config: first.config.clone(),
+                config_hash: self.starts.config_hash.clone(),
+                panel: first.panel.fingerprint().to_string(),
+                file: self.options.file.clone(),
+                snapshot: None,
+            })?;
+        } else if !self.told_end {
+            self.resumed += 1;
+            self.append(Entry::Decided { generation: 0, decision: RESUMED.to_owned() })?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, start: u32) -> String {
+        format!("{}-start-{start}", self.run)
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.before_ms + self.began.elapsed().as_millis() as u64
+    }
+
+    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+        let totals = self.ledger.totals();
+        let spent = Spent { tokens: totals.tokens(), micro_dollars: totals.micro_dollars };
+        let elapsed_ms = self.elapsed_ms();
+        self.log.append(elapsed_ms, spent, entry)
+    }
+
+    fn warn(&mut self, text: String) {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        watcher.notice(&Notice::Warning(&text));
+        drop(watcher);
+        self.warnings.push(text);
+    }
+
+    async fn drive(mut self) -> Result<Report, LoopError> {
+        let mut kept_back = self.keep_back();
+        let mut known: BTreeMap<u32, Driven> = BTreeMap::new();
+        let mut live: Vec<u32> = (1..=self.starts.setups.len() as u32).collect();
+        let mut cap = self.starts.spec.generations;
+        loop {
+            let last = live.len() <= FINALISTS;
+            self.stage(&live, (!last).then_some(cap), &mut known).await?;
+            if self.options.cancel.is_cancelled() {
+                return self.finish(&known, &live, Some(Reason::Cancelled));
+            }
+            let mut finalists = self.best_first(&live, &known);
+            finalists.retain(|start| {
+                known[start].report.best.is_some() && (last || is_accepted(&known[start]))
+            });
+            finalists.truncate(FINALISTS);
+            if !finalists.is_empty() {
+                kept_back = None;
+                self.judge_afresh(&finalists, &known).await?;
+                if self.options.cancel.is_cancelled() {
+                    return self.finish(&known, &live, Some(Reason::Cancelled));
+                }
+            }
+            let passes = |start: &u32| self.afresh(*start).is_some_and(|(passes, _)| passes);
+            if last || finalists.iter().any(passes) {
+                return self.finish(&known, &finalists, None);
+            }
+            live = self.halve(&live, &known, live.len().div_ceil(2).max(FINALISTS))?;
+            cap += self.starts.spec.generations;
+            if kept_back.is_none() {
+                kept_back = self.keep_back();
+            }
+        }
+    }
+
+    /// What judging the finalists will take, as far as it can be known from the task.
+    fn keep_back(&self) -> Option<crate::provider::Reservation> {
+        let setup = self.starts.first();
+        let case = Case::new(setup.task.clone(), setup.task.clone());
+        let mut worst = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
+        for seat in &setup.panel_of(Round::Confirm(1)).seats {
+            let plan = seat.judge.plan(&case);
+            let times = FINALISTS as u64 * u64::from(seat.samples);
+            worst.tokens_in += plan.tokens_in * super::driver::PLAN_MARGIN * times;
+            worst.tokens_out += plan.tokens_out * times;
+            let cost = plan.cost_usd.unwrap_or(0.0) * times as f64;
+            worst.micro_dollars = worst.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
+        }
+        // Where not even this fits, the starts themselves will say so.
+        self.ledger.reserve(worst).ok()
+    }
+
+    /// Lets every start go on to its end, or to so many outputs.
+    async fn stage(
+        &self,
+        live: &[u32],
+        pause_after: Option<u32>,
+        known: &mut BTreeMap<u32, Driven>,
+    ) -> Result<(), LoopError> {
+        let open: Vec<u32> = live
+            .iter()
+            .copied()
+            .filter(|start| known.get(start).is_none_or(|driven| driven.paused))
+            .collect();
+        let elapsed_ms = self.elapsed_ms();
+        let each = open.iter().map(|start| async move {
+            let setup = &self.starts.setups[*start as usize - 1];
+            let name = self.name(*start);
+            let begun = self.folder.join(&name).join("events.jsonl").is_file();
+            let options = Options {
+                loops: self.folder.clone(),
+                resume: begun.then(|| name.clone()),
+                run: name,
+                file: None,
+                answer: None,
+                cancel: self.options.cancel.clone(),
+                replies: Arc::clone(&self.options.replies),
+            };
+            let part = Part {
+                start: *start,
+                ledger: Some(Arc::clone(&self.ledger)),
+                pause_after,
+                elapsed_ms,
+            };
+            let mut told = Told { start: *start, inner: &self.watcher };
+            (*start, run_part(setup, &options, &part, &mut told).await)
+        });
+        for (start, driven) in futures::future::join_all(each).await {
+            known.insert(start, driven?);
+        }
+        Ok(())
+    }
+
+    /// Accepted ones first that have not failed afresh, then by the score of their best output,
+    /// then the first ones.
+    fn best_first(&self, starts: &[u32], known: &BTreeMap<u32, Driven>) -> Vec<u32> {
+        let mut ranked = starts.to_vec();
+        let key = |start: &u32| {
+            let driven = &known[start];
+            let failed = self.afresh(*start).is_some_and(|(passes, _)| !passes);
+            (is_accepted(driven) && !failed, driven.score())
+        };
+        ranked.sort_by(|a, b| key(b).cmp(&key(a)).then(a.cmp(b)));
+        ranked
+    }
+
+    /// Keeps the best, and writes down who was dropped. Those that an earlier process dropped
+    /// stay so.
+    fn halve(
+        &mut self,
+        live: &[u32],
+        known: &BTreeMap<u32, Driven>,
+        keep: usize,
+    ) -> Result<Vec<u32>, LoopError> {
+        let ranked = self.best_first(live, known);
+        let before: BTreeSet<u32> =
+            live.iter().copied().filter(|start| self.dropped.contains_key(start)).collect();
+        let losers: Vec<u32> =
+            if before.is_empty() { ranked[keep..].to_vec() } else { before.into_iter().collect() };
+        for start in &losers {
+            if !self.dropped.contains_key(start) {
+                let generations = known[start].report.generations;
+                self.dropped.insert(*start, generations);
+                self.append(Entry::Dropped { start: *start, generations })?;
+            }
+        }
+        let mut kept: Vec<u32> =
+            ranked.into_iter().filter(|start| !losers.contains(start)).collect();
+        kept.sort_unstable();
+        Ok(kept)
+    }
+
+    /// Judges the best output of each finalist once more, by judges or samples that had no part
+    /// in its being chosen.
+    async fn judge_afresh(
+        &mut self,
+        finalists: &[u32],
+        known: &BTreeMap<u32, Driven>,
+    ) -> Result<(), LoopError> {
+        for start in finalists {
+            if self.finals.contains_key(start) {
+                continue;
+            }
+            let setup = &self.starts.setups[*start as usize - 1];
+            let Some(best) = &known[start].report.best else { continue };
+            let case = Case::new(setup.task.clone(), best.output.clone());
+            let left = setup.policy.limits.elapsed_ms.saturating_sub(self.elapsed_ms());
+            let scope = format!("{}/final/{start}", self.run);
+            let inner = Arc::clone(&self.options.replies);
+            let context = CallContext {
+                held: Held::default(),
+                sample: 0,
+                deadline: Instant::now() + std::time::Duration::from_millis(left),
+                cancel: self.options.cancel.clone(),
+                fresh: false,
+                replies: Arc::new(super::journal::Scoped { inner, scope }),
+                ledger: Arc::clone(&self.ledger),
+                place: None,
+            };
+            let ruling = setup.panel_of(Round::Confirm(1)).judge(&case, &context).await;
+            if self.options.cancel.is_cancelled() {
+                return Ok(());
+            }
+            if let Some(why) = no_room(&ruling) {
+                self.warn(format!("start {start} could not be judged afresh: {why}"));
+            }
+            let entry = Entry::Final { start: *start, ruling: Box::new(ruling.clone()) };
+            self.append(entry)?;
+            self.finals.insert(*start, ruling);
+        }
+        Ok(())
+    }
+
+    /// What the fresh ruling on a start says: whether it passes, and its score.
+    fn afresh(&self, start: u32) -> Option<(bool, Score)> {
+        let ruling = self.finals.get(&start)?;
+        let judgement = Judgement::of(ruling);
+        let policy = &self.starts.setups[start as usize - 1].policy;
+        let passes = judgement.required_failed == 0
+            && match policy.threshold() {
+                Some(threshold) => judgement.score?.get() >= threshold,
+                None => judgement.decision == crate::ruling::Decision::Accept,
+            };
+        Some((passes, judgement.score?))
+    }
+
+    /// Picks a start, and tells of all.
+    fn finish(
+        mut self,
+        known: &BTreeMap<u32, Driven>,
+        finalists: &[u32],
+        stopped: Option<Reason>,
+    ) -> Result<Report, LoopError> {
+        let picked = finalists
+            .iter()
+            .copied()
+            .max_by(|a, b| {
+                let key = |start: u32| {
+                    let (passes, score) = self.afresh(start).unzip();
+                    let accepted = is_accepted(&known[&start]) && passes == Some(true);
+                    (accepted, score, known[&start].score())
+                };
+                // Of equals the first.
+                key(*a).cmp(&key(*b)).then(b.cmp(a))
+            })
+            .or_else(|| known.keys().next().copied());
+        let Some(picked) = picked else {
+            return Err(LoopError::NoBeginning { run: self.run.clone() });
+        };
+        let own = &known[&picked].report;
+        let passes = self.afresh(picked).map(|(passes, _)| passes);
+        let reason = stopped.unwrap_or(match own.outcome {
+            // It passed in its loop, and not before fresh eyes, or nobody could look.
+            Class::Accepted if passes != Some(true) => Reason::ConfirmationFailed,
+            _ => own.reason,
+        });
+        let mut report = own.clone();
+        report.run.clone_from(&self.run);
+        report.reason = reason;
+        report.outcome = reason.class();
+        report.classic_reason = reason.classic();
+        report.also_fired.retain(|other| *other != reason);
+        report.evaluations = self.finals.len() as u64;
+        report.usage = BTreeMap::new();
+        for driven in known.values() {
+            report.evaluations += driven.report.evaluations;
+            for (role, usage) in &driven.report.usage {
+                let books = report.usage.entry(role.clone()).or_default();
+                books.usage.add(&usage.usage);
+                books.cost_usd += usage.cost_usd;
+            }
+        }
+        let finals = self.finals.values().flat_map(|ruling| &ruling.verdicts);
+        for verdict in finals.filter(|verdict| !verdict.cached) {
+            let books = report.usage.entry("final".to_owned()).or_default();
+            books.usage.add(&verdict.usage);
+            books.cost_usd += verdict.cost_usd.unwrap_or(0.0);
+        }
+        report.starts = known
+            .iter()
+            .map(|(start, driven)| StartResult {
+                start: *start,
+                picked: *start == picked,
+                dropped_after: self.dropped.get(start).copied(),
+                reason: (!driven.paused).then_some(driven.report.reason),
+                generations: driven.report.generations,
+                score: driven.score(),
+                fresh_score: self.afresh(*start).map(|(_, score)| score),
+                log: driven.report.log.clone(),
+            })
+            .collect();
+        report.cost_usd = self.ledger.totals().cost_usd();
+        report.elapsed_seconds = self.elapsed_ms() as f64 / 1000.0;
+        report.config_hash.clone_from(&self.starts.config_hash);
+        report.resumed = self.resumed;
+        report.log = self.log.path().display().to_string();
+        for warning in &own.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        report.warnings.clone_from(&self.warnings);
+        if !self.told_end {
+            let outcome = Outcome {
+                reason,
+                also_fired: report.also_fired.clone(),
+                best: report.best.as_ref().map(|best| best.generation),
+            };
+            self.append(Entry::Finished { outcome })?;
+        }
+        Ok(report)
+    }
+}
+
+fn is_accepted(driven: &Driven) -> bool {
+    driven.report.outcome == Class::Accepted && !driven.paused
+}
+
+impl Driven {
+    /// The score of its best output.
+    fn score(&self) -> Option<Score> {
+        self.report.best.as_ref().and_then(|best| best.score)
+    }
+}
