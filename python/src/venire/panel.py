@@ -22,6 +22,8 @@ from venire.ruling import Ruling
 
 #: Seconds for one judgement: more than the judges' own limits take.
 TIMEOUT = 600.0
+#: Seconds that a program which is ended has to end its judges' own programs.
+GRACE = 10.0
 #: How often a busy server is asked again.
 RETRIES = 3
 #: Seconds between two questions to a busy server at most, whatever it asks for.
@@ -183,7 +185,7 @@ class _Program:
         """Ends the program, which ends its judges' programs itself when it has the time."""
         process.terminate()
         try:
-            process.communicate(timeout=10)
+            process.communicate(timeout=GRACE)
         except subprocess.TimeoutExpired:
             if hasattr(os, "killpg"):
                 os.killpg(process.pid, signal.SIGKILL)
