@@ -465,6 +465,7 @@ fn rulings_outlive_the_server_and_are_a_run_like_any_other() {
     let shown = bench.run(&["show", run, "--json"]).exits(0).json();
     assert_eq!(shown.as_array().unwrap().len(), 2);
     bench.run(&["export", run, "-o", "rows.csv"]).exits(0);
+    bench.run(&["run", "--resume", run]).exits(2).says(&["one by one", "list runs"]);
 }
 
 #[test]
@@ -660,6 +661,29 @@ async fn a_client_that_hangs_up_ends_its_judges() {
     tokio::task::block_in_place(|| wait_until(|| alive() == Some(true)));
     asking.abort();
     tokio::task::block_in_place(|| wait_until(|| alive() == Some(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn a_terminated_http_server_ends_its_judges() {
+    let bench = Workbench::new();
+    let mark = bench.path("pid");
+    let bench_of = command_panel(&format!("echo $$ > {}; sleep 60", mark.display()));
+    let mut server = Server::start(&bench_of, &["mcp", "--http", "127.0.0.1:0"]);
+    let url = server.url();
+    let call = json!({ "name": "score", "arguments": { "task": "q", "answer": "a" } });
+    let asking = tokio::spawn(async move { post(&url, &[], &request("tools/call", &call)).await });
+    tokio::task::block_in_place(|| {
+        wait_until(|| is_alive(&mark) == Some(true));
+        let own = rustix::process::Pid::from_child(&server.child);
+        rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+        let started = std::time::Instant::now();
+        let status = server.child.wait().unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(status.code(), Some(0));
+        wait_until(|| is_alive(&mark) == Some(false));
+    });
+    asking.abort();
 }
 
 #[test]
