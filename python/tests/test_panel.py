@@ -244,7 +244,7 @@ def test_a_busy_server_is_asked_again_when_it_says(server: tuple[str, type[_Answ
     [
         (400, b'{"error": {"kind": "bad_json", "message": "m"}}', UsageError),
         (401, b"", UsageError),
-        (413, b"too large", UsageError),
+        (413, b"too large", NotMeasured),
         (422, b'{"error": {"kind": "unusable", "message": "m", "field": "f"}}', UsageError),
         (500, b"oops", NotMeasured),
         (502, b"<html>", NotMeasured),

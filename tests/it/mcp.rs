@@ -138,14 +138,9 @@ impl Server {
         (code, rest, errors.join("\n"))
     }
 
-    /// Where it listens, as it says on stderr.
+    /// Where it listens over HTTP.
     fn url(&self) -> String {
-        loop {
-            let line = self.errors.recv_timeout(PATIENCE).expect("a line on stderr");
-            if let Some(url) = line.strip_prefix("listening on ") {
-                return url.to_owned();
-            }
-        }
+        self.lines.recv_timeout(PATIENCE).expect("an address on stdout")
     }
 }
 
@@ -535,8 +530,8 @@ fn addresses_that_others_reach_are_refused_without_a_good_token() {
     let bench = Workbench::with_rules();
     bench.run(&["mcp", "--http", "0.0.0.0:0"]).exits(2).says(&["VENIRE_TOKEN", "127.0.0.1"]);
     bench.run(&["mcp", "--http", "[::]:0"]).exits(2).says(&["VENIRE_TOKEN"]);
-    bench.run(&["mcp", "--host", "x"]).exits(2).says(&["--http"]);
-    bench.run(&["mcp", "--http", "--host", "http://x"]).exits(2).says(&["no name of a host"]);
+    bench.run(&["mcp", "--allow-host", "x"]).exits(2).says(&["--http"]);
+    bench.run(&["mcp", "--http", "--allow-host", "http://x"]).exits(2).says(&["no name of a host"]);
     let weak = bench.command(&["mcp", "--http"]).env("VENIRE_TOKEN", "secret").output().unwrap();
     let said = String::from_utf8_lossy(&weak.stderr).into_owned();
     assert_eq!(weak.status.code(), Some(2));
@@ -599,8 +594,10 @@ async fn over_http_both_eras_are_answered_without_a_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_hosts_and_origins_are_turned_away() {
     let bench = Workbench::with_rules();
-    let server =
-        Server::start(&bench, &["mcp", "--http", "127.0.0.1:0", "--host", "venire.example.org"]);
+    let server = Server::start(
+        &bench,
+        &["mcp", "--http", "127.0.0.1:0", "--allow-host", "venire.example.org"],
+    );
     let url = server.url();
     let list = request("tools/list", &json!({}));
     for headers in [
