@@ -56,17 +56,15 @@ def url(panel_file: Make, program: str, tmp_path: Path) -> Iterator[str]:
     process = subprocess.Popen(
         [program, "mcp", "-c", str(panel_file(SHORT)), "--http", "127.0.0.1:0"],
         cwd=tmp_path,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
         env={k: v for k, v in os.environ.items() if k != "VENIRE_TOKEN"},
     )
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    assert line.startswith("listening on "), line
-    yield line.removeprefix("listening on ").strip()
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
     process.terminate()
     assert process.wait(20) == 0
-    process.stderr.close()
+    process.stdout.close()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -18,8 +18,8 @@ use crate::store::Store;
 
 /// Serve a panel as tools over the Model Context Protocol
 ///
-/// Over standard input and output, as hosts start it; with `--http` over streamable HTTP at
-/// `/mcp`. The tools are `score`, `gate_status` and `explain`.
+/// Over standard input and output, as hosts start it; with `--http` over streamable HTTP, at
+/// the address printed on stdout. The tools are `score`, `gate_status` and `explain`.
 ///
 /// Example: `claude mcp add venire -- venire mcp -c /path/to/panel.toml`
 #[derive(Debug, Args)]
@@ -28,12 +28,12 @@ pub(super) struct McpArgs {
     panel: PanelArgs,
     /// Listen on this address instead; port 0 takes a free one. Other addresses than this
     /// machine's own need a token in `VENIRE_TOKEN`
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8423")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8701")]
     http: Option<SocketAddr>,
     /// With `--http`: a name under which clients reach this server, beside `localhost` and the
     /// address; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
-    host: Vec<String>,
+    allow_host: Vec<String>,
     /// Measurements in flight at most, over all calls
     #[arg(short = 'j', long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     max_concurrency: u32,
@@ -65,7 +65,7 @@ async fn serve(args: &McpArgs, global: &Global, printer: &Printer) -> anyhow::Re
     warn(&panel, printer);
     panel.places = Some(crate::provider::Places::new(args.max_concurrency as usize));
     let token = std::env::var("VENIRE_TOKEN").ok().filter(|_| args.http.is_some());
-    let access = Access::new(args.host.clone(), token.as_deref())?;
+    let access = Access::new(args.allow_host.clone(), token.as_deref())?;
     let store = Store::create(&global.store)?;
     let writer = store.writer()?;
     let id = super::run::new_id();
@@ -80,7 +80,7 @@ async fn serve(args: &McpArgs, global: &Global, printer: &Printer) -> anyhow::Re
         None => serve_stdio(tools.clone(), stop.stop.clone()).await.map_err(anyhow::Error::from),
         Some(address) => {
             let address = Address::listen(address, access).await?;
-            printer.say(&format!("listening on {}", address.url()));
+            printer.data(&address.url());
             serve_http(tools.clone(), address, stop.stop.clone()).await.map_err(Into::into)
         }
     };

@@ -241,6 +241,11 @@ pub(super) async fn run(
     let mut started = match &earlier {
         None => args.started()?,
         Some(run) => {
+            anyhow::ensure!(
+                run.data != crate::store::ONE_BY_ONE,
+                "run `{}` holds answers that `venire mcp` was asked about one by one, and can't go on: name a run of a data set (`venire list runs` shows them)",
+                run.id
+            );
             let mut started: Started = serde_json::from_str(&run.options)
                 .with_context(|| format!("the options of run `{}` can't be read", run.id))?;
             if let Some(data) = &args.data {

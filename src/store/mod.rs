@@ -25,6 +25,10 @@ use crate::verdict::Verdict;
 /// Where the store is, when nothing else is said.
 pub const DEFAULT_PATH: &str = ".venire/store.db";
 
+/// What stands in [`RunRecord::data`] where no data set was judged, but answers one by one as
+/// `venire mcp` was asked. Such a run can't be gone on with.
+pub const ONE_BY_ONE: &str = "(venire mcp)";
+
 /// What can go wrong with the store.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]

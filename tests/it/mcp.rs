@@ -138,14 +138,9 @@ impl Server {
         (code, rest, errors.join("\n"))
     }
 
-    /// Where it listens, as it says on stderr.
+    /// Where it listens over HTTP.
     fn url(&self) -> String {
-        loop {
-            let line = self.errors.recv_timeout(PATIENCE).expect("a line on stderr");
-            if let Some(url) = line.strip_prefix("listening on ") {
-                return url.to_owned();
-            }
-        }
+        self.lines.recv_timeout(PATIENCE).expect("an address on stdout")
     }
 }
 
@@ -465,6 +460,7 @@ fn rulings_outlive_the_server_and_are_a_run_like_any_other() {
     let shown = bench.run(&["show", run, "--json"]).exits(0).json();
     assert_eq!(shown.as_array().unwrap().len(), 2);
     bench.run(&["export", run, "-o", "rows.csv"]).exits(0);
+    bench.run(&["run", "--resume", run]).exits(2).says(&["one by one", "list runs"]);
 }
 
 #[test]
@@ -534,8 +530,8 @@ fn addresses_that_others_reach_are_refused_without_a_good_token() {
     let bench = Workbench::with_rules();
     bench.run(&["mcp", "--http", "0.0.0.0:0"]).exits(2).says(&["VENIRE_TOKEN", "127.0.0.1"]);
     bench.run(&["mcp", "--http", "[::]:0"]).exits(2).says(&["VENIRE_TOKEN"]);
-    bench.run(&["mcp", "--host", "x"]).exits(2).says(&["--http"]);
-    bench.run(&["mcp", "--http", "--host", "http://x"]).exits(2).says(&["no name of a host"]);
+    bench.run(&["mcp", "--allow-host", "x"]).exits(2).says(&["--http"]);
+    bench.run(&["mcp", "--http", "--allow-host", "http://x"]).exits(2).says(&["no name of a host"]);
     let weak = bench.command(&["mcp", "--http"]).env("VENIRE_TOKEN", "secret").output().unwrap();
     let said = String::from_utf8_lossy(&weak.stderr).into_owned();
     assert_eq!(weak.status.code(), Some(2));
@@ -598,8 +594,10 @@ async fn over_http_both_eras_are_answered_without_a_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_hosts_and_origins_are_turned_away() {
     let bench = Workbench::with_rules();
-    let server =
-        Server::start(&bench, &["mcp", "--http", "127.0.0.1:0", "--host", "venire.example.org"]);
+    let server = Server::start(
+        &bench,
+        &["mcp", "--http", "127.0.0.1:0", "--allow-host", "venire.example.org"],
+    );
     let url = server.url();
     let list = request("tools/list", &json!({}));
     for headers in [
@@ -660,6 +658,29 @@ async fn a_client_that_hangs_up_ends_its_judges() {
     tokio::task::block_in_place(|| wait_until(|| alive() == Some(true)));
     asking.abort();
     tokio::task::block_in_place(|| wait_until(|| alive() == Some(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn a_terminated_http_server_ends_its_judges() {
+    let bench = Workbench::new();
+    let mark = bench.path("pid");
+    let bench_of = command_panel(&format!("echo $$ > {}; sleep 60", mark.display()));
+    let mut server = Server::start(&bench_of, &["mcp", "--http", "127.0.0.1:0"]);
+    let url = server.url();
+    let call = json!({ "name": "score", "arguments": { "task": "q", "answer": "a" } });
+    let asking = tokio::spawn(async move { post(&url, &[], &request("tools/call", &call)).await });
+    tokio::task::block_in_place(|| {
+        wait_until(|| is_alive(&mark) == Some(true));
+        let own = rustix::process::Pid::from_child(&server.child);
+        rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+        let started = std::time::Instant::now();
+        let status = server.child.wait().unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(status.code(), Some(0));
+        wait_until(|| is_alive(&mark) == Some(false));
+    });
+    asking.abort();
 }
 
 #[test]

@@ -22,6 +22,8 @@ from venire.ruling import Ruling
 
 #: Seconds for one judgement: more than the judges' own limits take.
 TIMEOUT = 600.0
+#: Seconds that a program which is ended has to end its judges' own programs.
+GRACE = 10.0
 #: How often a busy server is asked again.
 RETRIES = 3
 #: Seconds between two questions to a busy server at most, whatever it asks for.
@@ -183,7 +185,7 @@ class _Program:
         """Ends the program, which ends its judges' programs itself when it has the time."""
         process.terminate()
         try:
-            process.communicate(timeout=10)
+            process.communicate(timeout=GRACE)
         except subprocess.TimeoutExpired:
             if hasattr(os, "killpg"):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -198,7 +200,7 @@ class _Server:
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise UsageError(f"`{url}` is no address: expected such as `http://127.0.0.1:8422`")
+            raise UsageError(f"`{url}` is no address: expected such as `http://127.0.0.1:8700`")
         self._url = url.rstrip("/") + "/v1/score"
         self._token = token
         self._timeout = timeout
@@ -217,8 +219,9 @@ class _Server:
                 break
             time.sleep(pause)
         said = f"`{self._url}` answered {status}: {_message(text)}"
-        # A server's own fault says nothing of the case; a refused request says it of itself.
-        if status >= 500 or status in (408, 429):
+        # A server's own fault, and a case that is too large for it, end no other case; any
+        # other refusal is of the request, and of every one like it.
+        if status >= 500 or status in (408, 413, 429):
             raise NotMeasured(f"not measured: {said}")
         raise UsageError(said)
 

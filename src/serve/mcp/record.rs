@@ -12,10 +12,7 @@ use tokio::sync::Mutex;
 use crate::case::Case;
 use crate::panel::Panel;
 use crate::ruling::Ruling;
-use crate::store::{RunRecord, RunState, Store, StoreError, Writer};
-
-/// What stands in place of the data set in the record of such a run.
-pub(super) const DATA: &str = "(venire mcp)";
+use crate::store::{ONE_BY_ONE, RunRecord, RunState, Store, StoreError, Writer};
 
 /// Keeps rulings in a store.
 #[derive(Debug)]
@@ -50,7 +47,7 @@ impl Recorder {
             panel_name: String::new(),
             panel_fingerprint: String::new(),
             panel,
-            data: DATA.into(),
+            data: ONE_BY_ONE.into(),
             data_hash: String::new(),
             options: "{}".into(),
             summary: None,

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::definition::{self, Definition};
-use super::record::DATA;
 use super::score::summary;
 use super::sessions::{self, Session};
 use crate::control::log::{Kept, RunEnd, kept};
@@ -18,7 +17,7 @@ use crate::control::{Class, Reason};
 use crate::report::words::plural;
 use crate::ruling::{Decision, Ruling};
 use crate::score::Score;
-use crate::store::{Decisions, RunRecord, Store, StoreError};
+use crate::store::{Decisions, ONE_BY_ONE, RunRecord, Store, StoreError};
 
 pub(super) const NAME: &str = "gate_status";
 
@@ -144,7 +143,7 @@ pub(super) fn words(error: StoreError) -> String {
 
 fn of_run(store: &Store, run: &RunRecord) -> Result<Outcome, StoreError> {
     let decisions = store.decisions(run.number)?;
-    let scored = run.data == DATA;
+    let scored = run.data == ONE_BY_ONE;
     let last = match decisions.last.filter(|_| scored) {
         Some(position) => store.ruling(run.number, position)?,
         None => None,
