@@ -402,9 +402,10 @@ fn status(args: &StatusArgs, printer: &Printer) -> anyhow::Result<Exit> {
     let sessions = session_files(&state)?;
     let wanted = |name: &String| sessions.iter().find(|session| session.session == *name);
     let session = match &args.session {
-        Some(name) => Some(wanted(name).with_context(|| {
-            format!("no session `{name}` in `{}`", state.display())
-        })?),
+        Some(name) => Some(
+            wanted(name)
+                .with_context(|| format!("no session `{name}` in `{}`", state.display()))?,
+        ),
         None => sessions.first(),
     };
     let Some((session, outcome)) =

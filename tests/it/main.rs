@@ -8,6 +8,7 @@ mod bench_data;
 mod calibrate;
 mod calibrate_data;
 mod calibrate_report;
+mod clients;
 mod comparing;
 mod control;
 mod control_agents;
@@ -25,6 +26,7 @@ mod gates;
 mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;
+mod hook;
 mod local_model;
 #[path = "../support/mock/mod.rs"]
 mod mock;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::answer::{Answer, Reply};
 use super::event::{Event, EventKind, ToolUse};
 use super::host::Host;
-use super::ledger::{Answered, Ledger, Session};
+use super::ledger::{Answered, Ledger, Session, Turn};
 use super::outcome::{Cause, Outcome};
 use super::policy::{Finding, Limits, Step};
 use super::transcript;
@@ -46,9 +46,8 @@ impl Seating {
     /// in the workspace.
     pub fn put(self, spec: &mut PanelSpec, workspace: &Path) {
         if self == Self::Deterministic {
-            spec.judge.retain(|seat| {
-                matches!(seat.judge, JudgeSpec::Rule(_) | JudgeSpec::Command(_))
-            });
+            spec.judge
+                .retain(|seat| matches!(seat.judge, JudgeSpec::Rule(_) | JudgeSpec::Command(_)));
             spec.quorum = None;
             // It was fitted for the whole panel.
             spec.profile = None;
@@ -229,7 +228,10 @@ impl Hook {
         }
         let agent = (event.kind == EventKind::SubagentStop)
             .then(|| event.agent.clone().unwrap_or_else(|| "subagent".into()));
-        ledger.session.turn(agent.as_deref(), event.prompt_id.as_deref());
+        let turn = ledger.session.turn(agent.as_deref(), event.prompt_id.as_deref());
+        let latest = (self.host == Host::GeminiCli).then(|| latest(event, turn)).flatten();
+        let latest = latest.map(|answer| Event { answer: Some(answer), ..event.clone() });
+        let event = latest.as_ref().unwrap_or(event);
         ledger.session.outcome = Some(outcome.clone());
         if let Err(error) = ledger.save().and_then(|()| self.publish(&outcome)) {
             return self.unkept(event, chain(&error));
@@ -342,7 +344,9 @@ impl Hook {
         let first = ledger.session.panel.get_or_insert_with(|| fingerprint.clone());
         if *first != fingerprint {
             outcome.panel_changed = true;
-            outcome.warnings.push("the panel has changed since the session's first judgement".into());
+            outcome
+                .warnings
+                .push("the panel has changed since the session's first judgement".into());
         }
         outcome.panel = Some(fingerprint);
         let (case, tree) = match self.case(event, &mut outcome, workspace, &ledger.session).await {
@@ -353,7 +357,8 @@ impl Hook {
         };
         let what = Some(format!("{}-{}", case.content_id(), tree.as_deref().unwrap_or("")));
         let verdicts = Verdicts::in_folder(state);
-        let key = tree.as_deref().map(|tree| Verdicts::key(&panel, &case, (workspace.root(), tree)));
+        let key =
+            tree.as_deref().map(|tree| Verdicts::key(&panel, &case, (workspace.root(), tree)));
         let kept = key.as_ref().filter(|_| self.use_cache).and_then(|key| verdicts.get(key));
         let (ruling, micro_dollars) = match kept {
             Some(ruling) => {
@@ -363,7 +368,10 @@ impl Hook {
             }
             None => {
                 let spent = ledger.session.micro_dollars;
-                let context = match bench.context(&panel, spent, self.until) {
+                // The panel's time ends first, so that the votes that are in are still counted.
+                let left = self.until.saturating_duration_since(Instant::now());
+                let until = self.until - (left / 10).min(Duration::from_secs(1));
+                let context = match bench.context(&panel, spent, until) {
                     Ok(context) => context,
                     Err(error) => {
                         return Judged::failed(Outcome { cause: Cause::Error, ..outcome }, error);
@@ -516,6 +524,15 @@ fn written(file: &Path, workspace: &Workspace) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
+/// The agent's words since it was made to go on: Gemini CLI sends those before once more.
+fn latest(event: &Event, turn: &mut Turn) -> Option<String> {
+    let all = event.answer.clone()?;
+    let rest = turn.said.as_deref().and_then(|before| all.strip_prefix(before));
+    let rest = rest.and_then(|rest| rest.strip_prefix('\n')).map(str::to_owned);
+    turn.said = Some(all);
+    rest
+}
+
 /// What is said, to the agent when it has to go on and to the person else.
 fn words(step: Step, blocks: u32, ruling: Option<&Ruling>, detail: Option<&str>) -> String {
     let found = match (ruling, detail) {
@@ -533,10 +550,14 @@ fn words(step: Step, blocks: u32, ruling: Option<&Ruling>, detail: Option<&str>)
             "venire: not accepted. Change the work so that each finding is met, then finish.\n{found}"
         ),
         Step::Note(Cause::Undecided) => {
-            format!("venire: NOT JUDGED, the agent may stop all the same. Nothing was accepted.\n{found}")
+            format!(
+                "venire: NOT JUDGED, the agent may stop all the same. Nothing was accepted.\n{found}"
+            )
         }
         Step::End(Cause::Undecided) => {
-            format!("venire: ended, since the work could not be judged. Nothing was accepted.\n{found}")
+            format!(
+                "venire: ended, since the work could not be judged. Nothing was accepted.\n{found}"
+            )
         }
         Step::Note(cause) | Step::End(cause) => {
             let limit = match cause {

@@ -40,6 +40,9 @@ pub struct Turn {
     /// What the agent was told last, while it is made to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
+    /// The agent's words as they came last, from a host that sends all of a turn's each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// Whether a limit ended it: it forces nothing more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spent: bool,
