@@ -208,9 +208,17 @@ pub(super) fn run(args: &HookArgs, printer: &Printer) -> anyhow::Result<Exit> {
 
 /// Whether a command line is about an event, also one that can't be understood.
 pub(super) fn is_asked(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
-    let words: Vec<_> = arguments.skip(1).collect();
-    let has = |word: &str| words.iter().any(|own| own == word);
-    has("hook") && !has("install") && !has("status")
+    let mut words = Vec::new();
+    let mut arguments = arguments.skip(1);
+    while let Some(word) = arguments.next() {
+        if word == "--store" || word == "--env-file" {
+            arguments.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            words.push(word);
+        }
+    }
+    words.first().is_some_and(|verb| verb == "hook")
+        && words.get(1).is_none_or(|word| word != "install" && word != "status")
 }
 
 /// Answers an event. Whatever happens, what is printed is an answer.
@@ -238,7 +246,7 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     let host = args.host.map_or(Host::Generic, HostArg::host);
     let limit = args.event.host_timeout.map_or_else(|| host.default_timeout(), Period::get);
     let until = started + inner(limit);
-    let hook = Hook {
+    let mut hook = Hook {
         host,
         limits: args.event.limits(),
         until,
@@ -251,9 +259,9 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
             JudgedArg::Answer => OutputFrom::Answer,
         },
         use_cache: !args.event.no_cache,
-        cost_limit: args.event.cost_limit,
         outcome: args.event.outcome.clone(),
         session: args.event.session.clone(),
+        fault: None,
     };
     let (payload, mut fault) = match read_payload(until) {
         Ok(payload) => (payload, None),
@@ -265,13 +273,13 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     if let Err(error) = super::read_environment(global) {
         fault.get_or_insert(format!("{error:#}"));
     }
-    let mut hook = hook;
     match args.event.task.as_deref().map(super::answer::text_or_file).transpose() {
         Ok(task) => hook.task = task,
         Err(error) => {
             fault.get_or_insert(format!("{error:#}"));
         }
     }
+    hook.fault = fault;
     let runtime = match super::runtime() {
         Ok(runtime) => runtime,
         // Without threads there is nothing that could be judged or counted.
@@ -279,7 +287,7 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     };
     let reply = runtime.block_on(async {
         let stop = Stop::listen(Printer::new(true), None);
-        let bench = Seats { args: &args.event, global, stop: &stop, fault };
+        let bench = Seats { args: &args.event, global, stop: &stop };
         let reply = hook.answer(&payload, &bench).await;
         stop.judged();
         reply
@@ -349,15 +357,10 @@ struct Seats<'a> {
     args: &'a EventArgs,
     global: &'a Global,
     stop: &'a Stop,
-    /// Something that went wrong before there was a hook to report it.
-    fault: Option<String>,
 }
 
 impl Bench for Seats<'_> {
     fn seat(&self, workspace: &Path, seating: Seating) -> Result<Panel, String> {
-        if let Some(fault) = &self.fault {
-            return Err(fault.clone());
-        }
         let seated = self
             .args
             .panel

@@ -3,12 +3,12 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
+mod action;
 mod bad_input;
 mod bench_data;
 mod calibrate;
 mod calibrate_data;
 mod calibrate_report;
-mod clients;
 mod comparing;
 mod control;
 mod control_agents;

@@ -102,12 +102,12 @@ pub struct Hook {
     pub output: OutputFrom,
     /// Whether rulings are kept and used again.
     pub use_cache: bool,
-    /// US dollars of one session at most.
-    pub cost_limit: Option<f64>,
     /// A file for the outcome, beside the ledger.
     pub outcome: Option<PathBuf>,
     /// The session, for hosts that give none.
     pub session: Option<String>,
+    /// What went wrong before there was a hook: reported in place of a judgement.
+    pub fault: Option<String>,
 }
 
 /// What became of a judgement.
@@ -145,6 +145,7 @@ impl Hook {
             Ok(event) => (event, None),
             Err(error) => (Event::bare(EventKind::Stop, "unreadable"), Some(error.to_string())),
         };
+        let fault = self.fault.clone().or(fault);
         if event.kind == EventKind::Other {
             return Reply::default();
         }

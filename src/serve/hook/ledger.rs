@@ -305,7 +305,9 @@ pub fn session_files(folder: &Path) -> Result<Vec<Session>, LedgerError> {
             sessions.push(session);
         }
     }
-    let time = |session: &Session| session.outcome.as_ref().map(|outcome| outcome.time.clone());
+    let time = |session: &Session| {
+        session.outcome.as_ref().and_then(|outcome| outcome.time.parse::<jiff::Timestamp>().ok())
+    };
     sessions.sort_by(|a, b| time(b).cmp(&time(a)).then_with(|| a.session.cmp(&b.session)));
     Ok(sessions)
 }
