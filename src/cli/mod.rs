@@ -21,6 +21,7 @@ mod figures;
 mod gate;
 mod hook;
 mod hook_install;
+mod hook_status;
 mod init;
 mod joined;
 mod list;

@@ -357,6 +357,24 @@ fn every_name_that_the_program_lists_is_in_its_document() {
 }
 
 #[test]
+fn every_field_and_cause_of_an_outcome_and_every_limit_of_a_hook_is_documented() {
+    let bench = Workbench::new();
+    let schema = bench.run(&["schema", "outcome"]).exits(0).json();
+    let hooks = document("hooks.md");
+    let section = hooks.section("## What was really found");
+    all_named(&section, properties(&schema), "the outcome's section");
+    let causes = schema["$defs"]["Cause"]["oneOf"].as_array().unwrap();
+    all_named(
+        &section,
+        causes.iter().map(|c| c["const"].as_str().unwrap()),
+        "the outcome's section",
+    );
+    let help = bench.run(&["hook", "--help"]).exits(0).stdout;
+    let flags = help.split_whitespace().filter(|word| word.starts_with("--max-"));
+    all_named(&hooks.text, flags, "docs/hooks.md");
+}
+
+#[test]
 fn every_flag_in_the_docs_commands_is_one_of_its_verb() {
     let bench = Workbench::new();
     let mut seen = 0;

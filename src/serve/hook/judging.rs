@@ -14,11 +14,12 @@ use tokio::time::Instant;
 use super::answer::{Answer, Reply};
 use super::event::{Event, EventKind, ToolUse};
 use super::host::Host;
-use super::ledger::{Answered, Ledger, Session, Turn};
+use super::ledger::{Answered, Ledger, LedgerError};
 use super::outcome::{Cause, Outcome};
 use super::policy::{Finding, Limits, Step};
-use super::transcript;
 use super::verdicts::Verdicts;
+use super::words::{chain, words};
+use super::work::{OutputFrom, latest, written};
 use super::workspace::Workspace;
 use crate::case::Case;
 use crate::panel::spec::JudgeSpec;
@@ -29,8 +30,6 @@ use crate::ruling::{Decision, Ruling};
 
 /// How long judges may take over one use of a tool.
 const TOOL_TIME: Duration = Duration::from_secs(1);
-/// Bytes of a file that a tool wrote beyond which it is not judged.
-const MOST_OF_FILE: u64 = 4 << 20;
 
 /// Which judges are seated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,18 +68,6 @@ pub trait Bench: Send + Sync {
     /// # Errors
     /// When replies can't be kept, in words.
     fn context(&self, panel: &Panel, spent: u64, until: Instant) -> Result<CallContext, String>;
-}
-
-/// What of an agent's work is judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutputFrom {
-    /// The changes of the workspace where there are some, else the agent's last words.
-    #[default]
-    Auto,
-    /// The changes of the workspace.
-    Changes,
-    /// The agent's last words.
-    Answer,
 }
 
 /// A hook as it is configured.
@@ -398,62 +385,6 @@ impl Hook {
         Judged { finding, outcome, ruling: Some(ruling), what, micro_dollars }
     }
 
-    /// What is judged, and the tree of the workspace.
-    async fn case(
-        &self,
-        event: &Event,
-        outcome: &mut Outcome,
-        workspace: &Workspace,
-        session: &Session,
-    ) -> Result<(Case, Option<String>), String> {
-        let tree = workspace.tree().await.map_err(|error| error.to_string())?;
-        outcome.workspace.clone_from(&tree);
-        let changes = match (&tree, self.output) {
-            (None, OutputFrom::Changes) => {
-                return Err(format!("`{}` is not under git", workspace.root().display()));
-            }
-            (None, _) | (_, OutputFrom::Answer) => None,
-            (Some(tree), _) => {
-                let base = match &session.base {
-                    Some(base) => base.clone(),
-                    None => workspace.committed().await.map_err(|error| error.to_string())?,
-                };
-                let changes = workspace.changes(base, tree.clone()).await;
-                Some(changes.map_err(|error| error.to_string())?.text)
-            }
-        };
-        let (from, output) = match (changes, self.output) {
-            (Some(changes), OutputFrom::Changes) => ("changes", changes),
-            (Some(changes), _) if !changes.is_empty() => ("changes", changes),
-            _ => ("answer", event.answer.clone().unwrap_or_default()),
-        };
-        outcome.output = Some(from.to_owned());
-        let input = self.task(event, outcome, session);
-        let mut case = Case { input, output: Some(output), ..Case::default() };
-        case.id = case.content_id();
-        Ok((case, tree))
-    }
-
-    /// What the agent was asked for.
-    fn task(&self, event: &Event, outcome: &mut Outcome, session: &Session) -> Option<String> {
-        let own = |prompt: &str| session.is_own_words(prompt);
-        if let Some(task) = self.task.as_ref().or(session.task.as_ref()) {
-            return Some(task.clone());
-        }
-        if let Some(prompt) = event.prompt.as_ref().filter(|prompt| !own(prompt)) {
-            return Some(prompt.clone());
-        }
-        let transcript = event.transcript.as_ref()?;
-        match transcript::last_prompt(transcript, own) {
-            Ok(prompt) => prompt,
-            Err(error) => {
-                let path = transcript.display();
-                outcome.warnings.push(format!("the transcript `{path}` can't be read: {error}"));
-                None
-            }
-        }
-    }
-
     /// One file that a tool wrote, by the judges that cost nothing. Silence unless they
     /// reject: whatever else there is to say is said when the agent stops.
     async fn tool(
@@ -504,81 +435,12 @@ impl Hook {
         reply
     }
 
-    fn publish(&self, outcome: &Outcome) -> Result<(), super::ledger::LedgerError> {
+    fn publish(&self, outcome: &Outcome) -> Result<(), LedgerError> {
         let Some(path) = &self.outcome else { return Ok(()) };
-        outcome.write(path).map_err(|source| super::ledger::LedgerError::Io {
+        outcome.write(path).map_err(|source| LedgerError::Io {
             what: "write",
             path: path.clone(),
             source,
         })
     }
-}
-
-/// The text of a file of the workspace; `None` for whatever no judge of text can judge.
-fn written(file: &Path, workspace: &Workspace) -> Option<String> {
-    let path = workspace.root().join(file).canonicalize().ok()?;
-    let metadata = path.metadata().ok()?;
-    let inside = path.starts_with(workspace.root());
-    if !inside || !metadata.is_file() || metadata.len() > MOST_OF_FILE {
-        return None;
-    }
-    std::fs::read_to_string(path).ok()
-}
-
-/// The agent's words since it was made to go on: Gemini CLI sends those before once more.
-fn latest(event: &Event, turn: &mut Turn) -> Option<String> {
-    let all = event.answer.clone()?;
-    let rest = turn.said.as_deref().and_then(|before| all.strip_prefix(before));
-    let rest = rest.and_then(|rest| rest.strip_prefix('\n')).map(str::to_owned);
-    turn.said = Some(all);
-    rest
-}
-
-/// What is said, to the agent when it has to go on and to the person else.
-fn words(step: Step, blocks: u32, ruling: Option<&Ruling>, detail: Option<&str>) -> String {
-    let found = match (ruling, detail) {
-        (Some(ruling), _) => advice(ruling, Reader::Agent),
-        (None, Some(detail)) => detail.to_owned(),
-        (None, None) => "no reason is known".to_owned(),
-    };
-    let times = crate::report::words::plural(u64::from(blocks), "round", "rounds");
-    match step {
-        Step::Allow(_) => String::new(),
-        Step::Block(Cause::Undecided) => {
-            format!("venire: the work could not be judged, and may not end so.\n{found}")
-        }
-        Step::Block(_) => format!(
-            "venire: not accepted. Change the work so that each finding is met, then finish.\n{found}"
-        ),
-        Step::Note(Cause::Undecided) => {
-            format!(
-                "venire: NOT JUDGED, the agent may stop all the same. Nothing was accepted.\n{found}"
-            )
-        }
-        Step::End(Cause::Undecided) => {
-            format!(
-                "venire: ended, since the work could not be judged. Nothing was accepted.\n{found}"
-            )
-        }
-        Step::Note(cause) | Step::End(cause) => {
-            let limit = match cause {
-                Cause::SessionBlocksSpent => "the session's limit is reached",
-                Cause::TimeSpent => "the time is up",
-                Cause::NoProgress => "nothing changed",
-                _ => "the limit is reached",
-            };
-            format!("venire: NOT ACCEPTED after {times} of feedback; {limit}.\n{found}")
-        }
-    }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

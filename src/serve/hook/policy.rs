@@ -1,13 +1,14 @@
 //! What follows from what was found: allow, block, or give up. Pure, so that every limit can
 //! be tested without a host, a clock or a disk.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Turn;
 use super::outcome::Cause;
 
 /// What to do when there is no decision: no quorum, an outage, a broken panel, no time left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUndecided {
     /// Let the agent stop; the outcome says that nothing was judged.

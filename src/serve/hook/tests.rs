@@ -240,9 +240,8 @@ fn a_broken_ledger_is_moved_aside_and_one_in_use_is_waited_for() {
         drop(ledger);
         drop(open(500).await.unwrap());
         let sessions = folder.path().join("sessions");
-        let file = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path());
-        let file =
-            file.filter(|path| path.extension().is_some_and(|e| e == "json")).next().unwrap();
+        let mut files = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.extension().is_some_and(|e| e == "json")).unwrap();
         for text in
             ["{\"format\": 1", "", "{\"format\": 9, \"host\": \"codex\", \"session\": \"s\"}"]
         {
@@ -299,7 +298,7 @@ fn each_host_has_its_own_events_units_and_limits() {
             _ => assert_eq!(entry["hooks"][0]["timeout"], 600),
         }
         assert_eq!(hooks["PostToolUse"].is_array(), host == Host::ClaudeCode);
-        assert_eq!(merge(host, Some(&text), None).unwrap().contains("venire"), false);
+        assert!(!merge(host, Some(&text), None).unwrap().contains("venire"));
     }
     assert!(settings_file(Host::Generic, Path::new(".")).is_err());
 }
