@@ -41,10 +41,8 @@ pub(super) async fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let outcome = Outcome {
-        on_undecided: args.on_undecided.into(),
-        ..Outcome::new(Cause::Judging)
-    };
+    let outcome =
+        Outcome { on_undecided: args.on_undecided.into(), ..Outcome::new(Cause::Judging) };
     // What an earlier call found must not stand for this one, however this one ends.
     args.publish(&outcome)?;
     match args.judge(global, printer).await {
@@ -87,9 +85,9 @@ impl GateArgs {
     fn policy(&self, ruling: &Ruling) -> Option<&'static str> {
         let undecided = answer::exit(ruling) == Exit::Inconclusive;
         match self.on_undecided {
-            OnUndecidedArg::Accept if undecided => Some(
-                "NOT JUDGED, let pass by `--on-undecided accept`: nothing was accepted",
-            ),
+            OnUndecidedArg::Accept if undecided => {
+                Some("NOT JUDGED, let pass by `--on-undecided accept`: nothing was accepted")
+            }
             OnUndecidedArg::Reject if undecided => {
                 Some("NOT JUDGED, rejected by `--on-undecided reject`")
             }

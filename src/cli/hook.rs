@@ -9,13 +9,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use tokio::time::Instant;
 
 use super::Global;
 use super::exit::Exit;
 use super::hook_install::InstallArgs;
+use super::hook_status::StatusArgs;
 use super::panel::PanelArgs;
 use super::printer::Printer;
 use super::stop::Stop;
@@ -24,7 +24,7 @@ use crate::panel::Panel;
 use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
 use crate::serve::hook::{
     Bench, Event, EventKind, Hook, Host, Limits, OnLimit, OnUndecided, OutputFrom, Reply, Seating,
-    Workspace, session_files,
+    Workspace,
 };
 use crate::store::Store;
 
@@ -173,23 +173,6 @@ pub(super) enum OnLimitArg {
     Allow,
 }
 
-/// Print what was really found, whatever the host reported: exit code 0 accepted, 1 rejected,
-/// 3 not judged
-///
-/// Example: `claude -p "$TASK"; venire hook status`
-#[derive(Debug, Args)]
-pub(super) struct StatusArgs {
-    /// Where ledgers are kept, instead of `.venire/hooks` in the workspace
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
-    /// A session; the one that was answered last when absent
-    #[arg(long, value_name = "NAME")]
-    session: Option<String>,
-    /// Print the outcome as JSON
-    #[arg(long)]
-    json: bool,
-}
-
 impl HookArgs {
     /// Whether a host waits for an answer.
     pub(super) fn is_event(&self) -> bool {
@@ -201,16 +184,24 @@ impl HookArgs {
 pub(super) fn run(args: &HookArgs, printer: &Printer) -> anyhow::Result<Exit> {
     match &args.verb {
         Some(HookVerb::Install(install)) => super::hook_install::run(install, printer),
-        Some(HookVerb::Status(status)) => self::status(status, printer),
+        Some(HookVerb::Status(status)) => super::hook_status::run(status, printer),
         None => anyhow::bail!("expected a host"),
     }
 }
 
 /// Whether a command line is about an event, also one that can't be understood.
 pub(super) fn is_asked(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
-    let words: Vec<_> = arguments.skip(1).collect();
-    let has = |word: &str| words.iter().any(|own| own == word);
-    has("hook") && !has("install") && !has("status")
+    let mut words = Vec::new();
+    let mut arguments = arguments.skip(1);
+    while let Some(word) = arguments.next() {
+        if word == "--store" || word == "--env-file" {
+            arguments.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            words.push(word);
+        }
+    }
+    words.first().is_some_and(|verb| verb == "hook")
+        && words.get(1).is_none_or(|word| word != "install" && word != "status")
 }
 
 /// Answers an event. Whatever happens, what is printed is an answer.
@@ -238,7 +229,7 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     let host = args.host.map_or(Host::Generic, HostArg::host);
     let limit = args.event.host_timeout.map_or_else(|| host.default_timeout(), Period::get);
     let until = started + inner(limit);
-    let hook = Hook {
+    let mut hook = Hook {
         host,
         limits: args.event.limits(),
         until,
@@ -251,9 +242,9 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
             JudgedArg::Answer => OutputFrom::Answer,
         },
         use_cache: !args.event.no_cache,
-        cost_limit: args.event.cost_limit,
         outcome: args.event.outcome.clone(),
         session: args.event.session.clone(),
+        fault: None,
     };
     let (payload, mut fault) = match read_payload(until) {
         Ok(payload) => (payload, None),
@@ -265,13 +256,13 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     if let Err(error) = super::read_environment(global) {
         fault.get_or_insert(format!("{error:#}"));
     }
-    let mut hook = hook;
     match args.event.task.as_deref().map(super::answer::text_or_file).transpose() {
         Ok(task) => hook.task = task,
         Err(error) => {
             fault.get_or_insert(format!("{error:#}"));
         }
     }
+    hook.fault = fault;
     let runtime = match super::runtime() {
         Ok(runtime) => runtime,
         // Without threads there is nothing that could be judged or counted.
@@ -279,7 +270,7 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     };
     let reply = runtime.block_on(async {
         let stop = Stop::listen(Printer::new(true), None);
-        let bench = Seats { args: &args.event, global, stop: &stop, fault };
+        let bench = Seats { args: &args.event, global, stop: &stop };
         let reply = hook.answer(&payload, &bench).await;
         stop.judged();
         reply
@@ -349,15 +340,10 @@ struct Seats<'a> {
     args: &'a EventArgs,
     global: &'a Global,
     stop: &'a Stop,
-    /// Something that went wrong before there was a hook to report it.
-    fault: Option<String>,
 }
 
 impl Bench for Seats<'_> {
     fn seat(&self, workspace: &Path, seating: Seating) -> Result<Panel, String> {
-        if let Some(fault) = &self.fault {
-            return Err(fault.clone());
-        }
         let seated = self
             .args
             .panel
@@ -392,54 +378,4 @@ impl Bench for Seats<'_> {
             ..CallContext::standalone(left)
         })
     }
-}
-
-fn status(args: &StatusArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let state = match &args.state {
-        Some(state) => state.clone(),
-        None => Workspace::find(Path::new("."))?.root().join(".venire").join("hooks"),
-    };
-    let sessions = session_files(&state)?;
-    let wanted = |name: &String| sessions.iter().find(|session| session.session == *name);
-    let session = match &args.session {
-        Some(name) => Some(wanted(name).with_context(|| {
-            format!("no session `{name}` in `{}`", state.display())
-        })?),
-        None => sessions.first(),
-    };
-    let Some((session, outcome)) =
-        session.and_then(|session| Some((session, session.outcome.as_ref()?)))
-    else {
-        printer.result(&format!("nothing was judged: no outcome in `{}`", state.display()));
-        return Ok(Exit::Inconclusive);
-    };
-    if args.json {
-        printer.json(outcome)?;
-    } else {
-        let said = match (outcome.accepted, outcome.decision) {
-            (true, _) => "accepted".to_owned(),
-            (false, Some(decision)) => format!("not accepted: {decision}"),
-            (false, None) => "not judged".to_owned(),
-        };
-        let mut text = format!(
-            "{said} ({}), {} {}, {} of feedback in the last turn, {} in the session",
-            outcome.cause.name(),
-            session.host,
-            session.session,
-            super::printer::plural(outcome.blocks.into(), "round", "rounds"),
-            outcome.session_blocks,
-        );
-        if let (Some(score), Some(threshold)) = (outcome.score, outcome.threshold) {
-            text.push_str(&format!("\nscore {score:.2}, threshold {threshold:.2}"));
-        }
-        for line in outcome.detail.iter().chain(&outcome.warnings).chain(&outcome.feedback) {
-            text.push_str(&format!("\n{line}"));
-        }
-        printer.result(&text);
-    }
-    Ok(match (outcome.accepted, outcome.decision) {
-        (true, _) => Exit::Done,
-        (false, Some(crate::ruling::Decision::Reject)) => Exit::NotAccepted,
-        _ => Exit::Inconclusive,
-    })
 }

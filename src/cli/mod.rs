@@ -21,6 +21,7 @@ mod figures;
 mod gate;
 mod hook;
 mod hook_install;
+mod hook_status;
 mod import;
 mod init;
 mod joined;

@@ -12,6 +12,7 @@ use crate::panel::PanelSpec;
 use crate::rubric::Rubric;
 use crate::ruling::Ruling;
 use crate::run::rows::{RulingRow, VerdictRow};
+use crate::serve::hook::Outcome;
 
 /// Print the JSON Schema of a file that is read or written
 ///
@@ -35,6 +36,8 @@ enum Described {
     Case,
     /// What `score --json` prints
     Ruling,
+    /// What a hook or `gate --outcome` found
+    Outcome,
     /// What `calibrate --json` prints
     Calibration,
     /// A row of exported verdicts
@@ -50,6 +53,7 @@ pub(super) fn run(args: &SchemaArgs, printer: &Printer) -> anyhow::Result<Exit> 
         Described::Rubric => schema_for!(Rubric),
         Described::Case => schema_for!(Case),
         Described::Ruling => schema_for!(Ruling),
+        Described::Outcome => schema_for!(Outcome),
         Described::Calibration => schema_for!(Printed),
         Described::VerdictRow => schema_for!(VerdictRow),
         Described::RulingRow => schema_for!(RulingRow),

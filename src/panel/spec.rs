@@ -429,7 +429,10 @@ fn seats(judges: &[SeatSpec], places: &[usize], problems: &mut Problems) {
             // It stands in tables, file names of reports and on terminals.
             problems.push(Problem::new(
                 format!("judge[{place}].name"),
-                format!("expected a name without line breaks and control characters, found {:?}", seat.name),
+                format!(
+                    "expected a name without line breaks and control characters, found {:?}",
+                    seat.name
+                ),
             ));
         } else if !names.insert(&seat.name) {
             problems.push(Problem::new(

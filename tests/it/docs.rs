@@ -34,10 +34,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// `docs/*.md` and, where there is one, `README.md`.
+/// `docs/*.md`, `docs/hosts/*.md` and, where there is one, `README.md`.
 fn documents() -> Vec<Document> {
-    let mut paths: Vec<_> = std::fs::read_dir(root().join("docs"))
-        .unwrap()
+    let mut paths: Vec<_> = ["docs", "docs/hosts"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root().join(folder)).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();
@@ -358,6 +359,24 @@ fn every_name_that_the_program_lists_is_in_its_document() {
 }
 
 #[test]
+fn every_field_and_cause_of_an_outcome_and_every_limit_of_a_hook_is_documented() {
+    let bench = Workbench::new();
+    let schema = bench.run(&["schema", "outcome"]).exits(0).json();
+    let hooks = document("hooks.md");
+    let section = hooks.section("## What was really found");
+    all_named(&section, properties(&schema), "the outcome's section");
+    let causes = schema["$defs"]["Cause"]["oneOf"].as_array().unwrap();
+    all_named(
+        &section,
+        causes.iter().map(|c| c["const"].as_str().unwrap()),
+        "the outcome's section",
+    );
+    let help = bench.run(&["hook", "--help"]).exits(0).stdout;
+    let flags = help.split_whitespace().filter(|word| word.starts_with("--max-"));
+    all_named(&hooks.text, flags, "docs/hooks.md");
+}
+
+#[test]
 fn every_flag_in_the_docs_commands_is_one_of_its_verb() {
     let bench = Workbench::new();
     let mut seen = 0;
@@ -371,7 +390,11 @@ fn every_flag_in_the_docs_commands_is_one_of_its_verb() {
                     .split_whitespace()
                     .take_while(|w| !matches!(*w, "|" | "&&" | "#"))
                     .collect();
-                let ran = bench.run(&[words[0], "--help"]);
+                let below = ["install", "status"].iter().find(|verb| words.get(1) == Some(verb));
+                let mut help = vec![words[0]];
+                help.extend(below);
+                help.push("--help");
+                let ran = bench.run(&help);
                 assert_eq!(ran.code, 0, "{}: no verb `{}`", block.place, words[0]);
                 for flag in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
                     let flag = flag.split('=').next().unwrap();
@@ -399,7 +422,8 @@ fn links_within_the_docs_lead_somewhere() {
             .map(|c| if c == ' ' { '-' } else { c })
             .collect()
     };
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+    let folders = ["docs", "docs/hosts"].map(|folder| std::fs::read_dir(root().join(folder)));
+    for entry in folders.into_iter().flat_map(Result::unwrap) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             continue;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that can't go on has failed")]
 
+mod action;
 mod bad_input;
 mod bench_data;
 mod calibrate;
@@ -28,11 +29,12 @@ mod gates;
 mod golden;
 #[path = "../support/golden/mod.rs"]
 mod golden_cases;
+mod hook;
 mod import;
 mod local_model;
+mod looks;
 #[cfg(feature = "mcp")]
 mod mcp;
-mod looks;
 #[path = "../support/mock/mod.rs"]
 mod mock;
 mod newcomer;

@@ -156,7 +156,10 @@ pub fn merged(
         None => Node::Map(Vec::new()),
         Some(text) => serde_json::from_str(text).map_err(|error| {
             let alone = Node::Map(
-                events.iter().map(|(name, node)| (name.clone(), Node::List(vec![node.clone()]))).collect(),
+                events
+                    .iter()
+                    .map(|(name, node)| (name.clone(), Node::List(vec![node.clone()])))
+                    .collect(),
             );
             InstallError::NotJson {
                 path: path.to_owned(),
@@ -174,32 +177,49 @@ pub fn merged(
     if host == Host::Cursor && !top.iter().any(|(key, _)| key == "version") {
         top.insert(0, ("version".to_owned(), Node::number(1)));
     }
-    if !top.iter().any(|(key, _)| key == "hooks") {
-        top.push(("hooks".to_owned(), Node::Map(Vec::new())));
+    let wrapped = top.iter().position(|(key, _)| key == "hooks");
+    // OpenHands reads the events without the wrapper too, and not both.
+    let bare = host == Host::OpenHands && wrapped.is_none() && !top.is_empty();
+    let hooks = if bare {
+        &mut *top
+    } else {
+        let at = wrapped.unwrap_or_else(|| {
+            top.push(("hooks".to_owned(), Node::Map(Vec::new())));
+            top.len() - 1
+        });
+        let Node::Map(hooks) = &mut top[at].1 else { return Err(shape("hooks", "an object")) };
+        hooks
+    };
+    for (name, groups) in hooks.iter_mut() {
+        let Node::List(groups) = groups else {
+            return Err(shape(&format!("hooks.{name}"), "a list"));
+        };
+        without_ours(groups, host);
     }
-    for (key, node) in top.iter_mut() {
-        if key != "hooks" {
-            continue;
+    for (name, group) in &events {
+        let same = |own: &str| own == name || (host == Host::OpenHands && own == snake_case(name));
+        match hooks.iter_mut().find(|(own, _)| same(own)) {
+            Some((_, Node::List(groups))) => groups.push(group.clone()),
+            _ => hooks.push((name.clone(), Node::List(vec![group.clone()]))),
         }
-        let Node::Map(hooks) = node else { return Err(shape("hooks", "an object")) };
-        for (name, groups) in hooks.iter_mut() {
-            let Node::List(groups) = groups else {
-                return Err(shape(&format!("hooks.{name}"), "a list"));
-            };
-            without_ours(groups, host);
-        }
-        for (name, group) in &events {
-            match hooks.iter_mut().find(|(own, _)| own == name) {
-                Some((_, Node::List(groups))) => groups.push(group.clone()),
-                _ => hooks.push((name.clone(), Node::List(vec![group.clone()]))),
-            }
-        }
-        hooks.retain(|(_, groups)| *groups != Node::List(Vec::new()));
     }
+    hooks.retain(|(_, groups)| *groups != Node::List(Vec::new()));
     if entry.is_none() {
         top.retain(|(key, node)| key != "hooks" || *node != Node::Map(Vec::new()));
     }
     Ok(written(&root, text.map_or(2, indent)))
+}
+
+/// `UserPromptSubmit` as `user_prompt_submit`.
+fn snake_case(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
 }
 
 /// Takes our commands out of an event's groups, and groups that then hold nothing.

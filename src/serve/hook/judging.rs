@@ -14,11 +14,12 @@ use tokio::time::Instant;
 use super::answer::{Answer, Reply};
 use super::event::{Event, EventKind, ToolUse};
 use super::host::Host;
-use super::ledger::{Answered, Ledger, Session};
+use super::ledger::{Answered, Ledger, LedgerError};
 use super::outcome::{Cause, Outcome};
 use super::policy::{Finding, Limits, Step};
-use super::transcript;
 use super::verdicts::Verdicts;
+use super::words::{chain, words};
+use super::work::{OutputFrom, latest, written};
 use super::workspace::Workspace;
 use crate::case::Case;
 use crate::panel::spec::JudgeSpec;
@@ -29,8 +30,6 @@ use crate::ruling::{Decision, Ruling};
 
 /// How long judges may take over one use of a tool.
 const TOOL_TIME: Duration = Duration::from_secs(1);
-/// Bytes of a file that a tool wrote beyond which it is not judged.
-const MOST_OF_FILE: u64 = 4 << 20;
 
 /// Which judges are seated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +45,8 @@ impl Seating {
     /// in the workspace.
     pub fn put(self, spec: &mut PanelSpec, workspace: &Path) {
         if self == Self::Deterministic {
-            spec.judge.retain(|seat| {
-                matches!(seat.judge, JudgeSpec::Rule(_) | JudgeSpec::Command(_))
-            });
+            spec.judge
+                .retain(|seat| matches!(seat.judge, JudgeSpec::Rule(_) | JudgeSpec::Command(_)));
             spec.quorum = None;
             // It was fitted for the whole panel.
             spec.profile = None;
@@ -72,18 +70,6 @@ pub trait Bench: Send + Sync {
     fn context(&self, panel: &Panel, spent: u64, until: Instant) -> Result<CallContext, String>;
 }
 
-/// What of an agent's work is judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutputFrom {
-    /// The changes of the workspace where there are some, else the agent's last words.
-    #[default]
-    Auto,
-    /// The changes of the workspace.
-    Changes,
-    /// The agent's last words.
-    Answer,
-}
-
 /// A hook as it is configured.
 #[derive(Clone, Debug)]
 pub struct Hook {
@@ -103,12 +89,12 @@ pub struct Hook {
     pub output: OutputFrom,
     /// Whether rulings are kept and used again.
     pub use_cache: bool,
-    /// US dollars of one session at most.
-    pub cost_limit: Option<f64>,
     /// A file for the outcome, beside the ledger.
     pub outcome: Option<PathBuf>,
     /// The session, for hosts that give none.
     pub session: Option<String>,
+    /// What went wrong before there was a hook: reported in place of a judgement.
+    pub fault: Option<String>,
 }
 
 /// What became of a judgement.
@@ -146,6 +132,7 @@ impl Hook {
             Ok(event) => (event, None),
             Err(error) => (Event::bare(EventKind::Stop, "unreadable"), Some(error.to_string())),
         };
+        let fault = self.fault.clone().or(fault);
         if event.kind == EventKind::Other {
             return Reply::default();
         }
@@ -229,7 +216,10 @@ impl Hook {
         }
         let agent = (event.kind == EventKind::SubagentStop)
             .then(|| event.agent.clone().unwrap_or_else(|| "subagent".into()));
-        ledger.session.turn(agent.as_deref(), event.prompt_id.as_deref());
+        let turn = ledger.session.turn(agent.as_deref(), event.prompt_id.as_deref());
+        let latest = (self.host == Host::GeminiCli).then(|| latest(event, turn)).flatten();
+        let latest = latest.map(|answer| Event { answer: Some(answer), ..event.clone() });
+        let event = latest.as_ref().unwrap_or(event);
         ledger.session.outcome = Some(outcome.clone());
         if let Err(error) = ledger.save().and_then(|()| self.publish(&outcome)) {
             return self.unkept(event, chain(&error));
@@ -342,7 +332,9 @@ impl Hook {
         let first = ledger.session.panel.get_or_insert_with(|| fingerprint.clone());
         if *first != fingerprint {
             outcome.panel_changed = true;
-            outcome.warnings.push("the panel has changed since the session's first judgement".into());
+            outcome
+                .warnings
+                .push("the panel has changed since the session's first judgement".into());
         }
         outcome.panel = Some(fingerprint);
         let (case, tree) = match self.case(event, &mut outcome, workspace, &ledger.session).await {
@@ -353,7 +345,8 @@ impl Hook {
         };
         let what = Some(format!("{}-{}", case.content_id(), tree.as_deref().unwrap_or("")));
         let verdicts = Verdicts::in_folder(state);
-        let key = tree.as_deref().map(|tree| Verdicts::key(&panel, &case, (workspace.root(), tree)));
+        let key =
+            tree.as_deref().map(|tree| Verdicts::key(&panel, &case, (workspace.root(), tree)));
         let kept = key.as_ref().filter(|_| self.use_cache).and_then(|key| verdicts.get(key));
         let (ruling, micro_dollars) = match kept {
             Some(ruling) => {
@@ -363,7 +356,10 @@ impl Hook {
             }
             None => {
                 let spent = ledger.session.micro_dollars;
-                let context = match bench.context(&panel, spent, self.until) {
+                // The panel's time ends first, so that the votes that are in are still counted.
+                let left = self.until.saturating_duration_since(Instant::now());
+                let until = self.until - (left / 10).min(Duration::from_secs(1));
+                let context = match bench.context(&panel, spent, until) {
                     Ok(context) => context,
                     Err(error) => {
                         return Judged::failed(Outcome { cause: Cause::Error, ..outcome }, error);
@@ -387,62 +383,6 @@ impl Hook {
             Decision::Undecided => Finding::Undecided,
         };
         Judged { finding, outcome, ruling: Some(ruling), what, micro_dollars }
-    }
-
-    /// What is judged, and the tree of the workspace.
-    async fn case(
-        &self,
-        event: &Event,
-        outcome: &mut Outcome,
-        workspace: &Workspace,
-        session: &Session,
-    ) -> Result<(Case, Option<String>), String> {
-        let tree = workspace.tree().await.map_err(|error| error.to_string())?;
-        outcome.workspace.clone_from(&tree);
-        let changes = match (&tree, self.output) {
-            (None, OutputFrom::Changes) => {
-                return Err(format!("`{}` is not under git", workspace.root().display()));
-            }
-            (None, _) | (_, OutputFrom::Answer) => None,
-            (Some(tree), _) => {
-                let base = match &session.base {
-                    Some(base) => base.clone(),
-                    None => workspace.committed().await.map_err(|error| error.to_string())?,
-                };
-                let changes = workspace.changes(base, tree.clone()).await;
-                Some(changes.map_err(|error| error.to_string())?.text)
-            }
-        };
-        let (from, output) = match (changes, self.output) {
-            (Some(changes), OutputFrom::Changes) => ("changes", changes),
-            (Some(changes), _) if !changes.is_empty() => ("changes", changes),
-            _ => ("answer", event.answer.clone().unwrap_or_default()),
-        };
-        outcome.output = Some(from.to_owned());
-        let input = self.task(event, outcome, session);
-        let mut case = Case { input, output: Some(output), ..Case::default() };
-        case.id = case.content_id();
-        Ok((case, tree))
-    }
-
-    /// What the agent was asked for.
-    fn task(&self, event: &Event, outcome: &mut Outcome, session: &Session) -> Option<String> {
-        let own = |prompt: &str| session.is_own_words(prompt);
-        if let Some(task) = self.task.as_ref().or(session.task.as_ref()) {
-            return Some(task.clone());
-        }
-        if let Some(prompt) = event.prompt.as_ref().filter(|prompt| !own(prompt)) {
-            return Some(prompt.clone());
-        }
-        let transcript = event.transcript.as_ref()?;
-        match transcript::last_prompt(transcript, own) {
-            Ok(prompt) => prompt,
-            Err(error) => {
-                let path = transcript.display();
-                outcome.warnings.push(format!("the transcript `{path}` can't be read: {error}"));
-                None
-            }
-        }
     }
 
     /// One file that a tool wrote, by the judges that cost nothing. Silence unless they
@@ -495,68 +435,12 @@ impl Hook {
         reply
     }
 
-    fn publish(&self, outcome: &Outcome) -> Result<(), super::ledger::LedgerError> {
+    fn publish(&self, outcome: &Outcome) -> Result<(), LedgerError> {
         let Some(path) = &self.outcome else { return Ok(()) };
-        outcome.write(path).map_err(|source| super::ledger::LedgerError::Io {
+        outcome.write(path).map_err(|source| LedgerError::Io {
             what: "write",
             path: path.clone(),
             source,
         })
     }
-}
-
-/// The text of a file of the workspace; `None` for whatever no judge of text can judge.
-fn written(file: &Path, workspace: &Workspace) -> Option<String> {
-    let path = workspace.root().join(file).canonicalize().ok()?;
-    let metadata = path.metadata().ok()?;
-    let inside = path.starts_with(workspace.root());
-    if !inside || !metadata.is_file() || metadata.len() > MOST_OF_FILE {
-        return None;
-    }
-    std::fs::read_to_string(path).ok()
-}
-
-/// What is said, to the agent when it has to go on and to the person else.
-fn words(step: Step, blocks: u32, ruling: Option<&Ruling>, detail: Option<&str>) -> String {
-    let found = match (ruling, detail) {
-        (Some(ruling), _) => advice(ruling, Reader::Agent),
-        (None, Some(detail)) => detail.to_owned(),
-        (None, None) => "no reason is known".to_owned(),
-    };
-    let times = crate::report::words::plural(u64::from(blocks), "round", "rounds");
-    match step {
-        Step::Allow(_) => String::new(),
-        Step::Block(Cause::Undecided) => {
-            format!("venire: the work could not be judged, and may not end so.\n{found}")
-        }
-        Step::Block(_) => format!(
-            "venire: not accepted. Change the work so that each finding is met, then finish.\n{found}"
-        ),
-        Step::Note(Cause::Undecided) => {
-            format!("venire: NOT JUDGED, the agent may stop all the same. Nothing was accepted.\n{found}")
-        }
-        Step::End(Cause::Undecided) => {
-            format!("venire: ended, since the work could not be judged. Nothing was accepted.\n{found}")
-        }
-        Step::Note(cause) | Step::End(cause) => {
-            let limit = match cause {
-                Cause::SessionBlocksSpent => "the session's limit is reached",
-                Cause::TimeSpent => "the time is up",
-                Cause::NoProgress => "nothing changed",
-                _ => "the limit is reached",
-            };
-            format!("venire: NOT ACCEPTED after {times} of feedback; {limit}.\n{found}")
-        }
-    }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

@@ -40,6 +40,9 @@ pub struct Turn {
     /// What the agent was told last, while it is made to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
+    /// The agent's words as they came last, from a host that sends all of a turn's each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// Whether a limit ended it: it forces nothing more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spent: bool,
@@ -302,7 +305,9 @@ pub fn session_files(folder: &Path) -> Result<Vec<Session>, LedgerError> {
             sessions.push(session);
         }
     }
-    let time = |session: &Session| session.outcome.as_ref().map(|outcome| outcome.time.clone());
+    let time = |session: &Session| {
+        session.outcome.as_ref().and_then(|outcome| outcome.time.parse::<jiff::Timestamp>().ok())
+    };
     sessions.sort_by(|a, b| time(b).cmp(&time(a)).then_with(|| a.session.cmp(&b.session)));
     Ok(sessions)
 }

@@ -16,17 +16,20 @@ mod outcome;
 mod policy;
 mod transcript;
 mod verdicts;
+mod words;
+mod work;
 mod workspace;
 
 pub use self::answer::{Answer, Reply};
 pub use self::event::{Event, EventError, EventKind, ToolUse};
 pub use self::host::Host;
 pub use self::install::{Entry, InstallError, Scope, merged, settings_file};
-pub use self::judging::{Bench, Hook, OutputFrom, Seating};
+pub use self::judging::{Bench, Hook, Seating};
 pub use self::ledger::{Ledger, LedgerError, Session, Turn, session_files};
 pub use self::outcome::{Cause, Outcome};
 pub use self::policy::{Finding, Limits, OnLimit, OnUndecided, Step};
 pub use self::verdicts::Verdicts;
+pub use self::work::OutputFrom;
 pub use self::workspace::{Changes, Workspace, WorkspaceError};
 
 #[cfg(test)]

@@ -6,13 +6,14 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::policy::OnUndecided;
 use crate::ruling::{Decision, Ruling};
 
 /// Why an answer is what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Judging began, and has not ended: a process that was killed leaves this behind.
@@ -60,7 +61,7 @@ impl Cause {
 }
 
 /// What was found, and what was answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// When, in UTC by RFC 3339.
     pub time: String,

@@ -1,13 +1,14 @@
 //! What follows from what was found: allow, block, or give up. Pure, so that every limit can
 //! be tested without a host, a clock or a disk.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Turn;
 use super::outcome::Cause;
 
 /// What to do when there is no decision: no quorum, an outage, a broken panel, no time left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUndecided {
     /// Let the agent stop; the outcome says that nothing was judged.
@@ -102,13 +103,7 @@ impl Limits {
     /// What follows from a finding. `turn` holds the counters before it, its field `unchanged`
     /// this one included.
     #[must_use]
-    pub fn step(
-        &self,
-        finding: Finding,
-        turn: &Turn,
-        session_blocks: u32,
-        now_ms: u64,
-    ) -> Step {
+    pub fn step(&self, finding: Finding, turn: &Turn, session_blocks: u32, now_ms: u64) -> Step {
         let rejected = match (finding, self.on_undecided) {
             (Finding::Accepted, _) => return Step::Allow(Cause::Accepted),
             (Finding::Unfinished, _) => return Step::Allow(Cause::Unfinished),
@@ -117,9 +112,8 @@ impl Limits {
             (Finding::Undecided, OnUndecided::Reject) => Cause::Undecided,
             (Finding::Rejected, _) => Cause::Rejected,
         };
-        let late = turn
-            .first_block_ms
-            .is_some_and(|first| now_ms.saturating_sub(first) >= self.turn_ms);
+        let late =
+            turn.first_block_ms.is_some_and(|first| now_ms.saturating_sub(first) >= self.turn_ms);
         let reached = if turn.blocks >= self.blocks {
             Cause::BlocksSpent
         } else if session_blocks >= self.session_blocks {
