@@ -59,6 +59,7 @@ pub mod control;
 pub mod dataset;
 mod inputs;
 pub mod judge;
+pub mod label;
 pub mod panel;
 pub mod provider;
 pub mod report;

@@ -21,6 +21,8 @@ mod figures;
 mod gate;
 mod init;
 mod joined;
+#[cfg(feature = "server")]
+mod label;
 mod list;
 mod loop_;
 mod loop_report;
@@ -111,6 +113,8 @@ enum Verb {
     Report(report::ReportArgs),
     #[cfg(feature = "server")]
     Serve(Box<serve::ServeArgs>),
+    #[cfg(feature = "server")]
+    Label(Box<label::LabelArgs>),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -177,6 +181,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Report(args) => report::run(args, global, printer),
         #[cfg(feature = "server")]
         Verb::Serve(args) => runtime()?.block_on(serve::run(args, global, printer)),
+        #[cfg(feature = "server")]
+        Verb::Label(args) => runtime()?.block_on(label::run(args, global, printer)),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

@@ -24,6 +24,7 @@ pub mod review;
 pub mod setup;
 pub mod spec;
 mod state;
+pub mod watch;
 
 #[cfg(test)]
 mod tests;
