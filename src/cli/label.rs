@@ -124,11 +124,17 @@ impl LabelArgs {
     /// The question, and what labels mean.
     fn question(&self, scale: Option<Scale>) -> anyhow::Result<(String, Vec<(String, String)>)> {
         let Some(rubric) = &self.rubric else {
+            let yes_and_no = [("0", "no"), ("1", "yes")];
+            let words = yes_and_no.map(|(level, words)| (level.to_owned(), words.to_owned()));
+            let anchors = if scale == Some(Scale::BINARY) { words.to_vec() } else { Vec::new() };
             let usual = match self.criterion.as_str() {
+                Label::DEFAULT_CRITERION if scale == Some(Scale::BINARY) => {
+                    "Is this output good?".to_owned()
+                }
                 Label::DEFAULT_CRITERION => "How good is this output?".to_owned(),
                 criterion => format!("{criterion}?"),
             };
-            return Ok((self.question.clone().unwrap_or(usual), Vec::new()));
+            return Ok((self.question.clone().unwrap_or(usual), anchors));
         };
         let rubric = Rubric::find(rubric, Lang::En, std::path::Path::new(""))?;
         let names = || rubric.criteria.iter().map(|own| own.name.as_str());

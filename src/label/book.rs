@@ -234,7 +234,7 @@ mod tests {
         let path = folder.path().join("labels.csv");
         let mut book = Book::open(&path, "ana, \"b\"", "overall").unwrap();
         book.add("c1", number(4.0)).unwrap();
-        book.add("二,\n3", LabelValue::Text("good".into())).unwrap();
+        book.add("二,\n3", number(5.0)).unwrap();
         book.add("c1", number(4.0)).unwrap();
         assert!(matches!(book.add("c1", number(5.0)), Err(BookError::Labelled { .. })));
         assert!(matches!(Book::open(&path, "x", "y"), Err(BookError::Held { .. })));
@@ -242,7 +242,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(
             text,
-            "item_id,rater,criterion,label\nc1,\"ana, \"\"b\"\"\",overall,4\n\"二,\n3\",\"ana, \"\"b\"\"\",overall,good\n"
+            "item_id,rater,criterion,label\nc1,\"ana, \"\"b\"\"\",overall,4\n\"二,\n3\",\"ana, \"\"b\"\"\",overall,5\n"
         );
         let book = Book::open(&path, "ana, \"b\"", "overall").unwrap();
         assert_eq!((book.len(), book.label("c1")), (2, Some(&number(4.0))));

@@ -72,6 +72,8 @@ impl Shell<'_> {
         let page = context! {
             title, facts => facts.to_vec(), style => STYLE, more_style => self.style, links,
             policy => self.policy(),
+            // Without any, browsers call the origin of a page's own forms `null`.
+            referrer => if self.served { "same-origin" } else { "no-referrer" },
         };
         Ok(environment().render_str(HEAD, page)?)
     }

@@ -52,16 +52,19 @@ pub fn router_with(service: Arc<Service>, more: Router<Arc<Service>>) -> Router 
         .route("/ready", get(ready))
         .route("/metrics", get(metrics::page))
         .route("/openapi.json", get(openapi::page))
-        .route("/v1/runs", get(runs::list))
-        .route("/v1/runs/{run}", get(runs::one))
-        .route("/v1/runs/{run}/cases", get(runs::cases))
-        .route("/v1/runs/{run}/cases/{case}", get(runs::case))
-        .route("/v1/loops", get(loops::list))
-        .route("/v1/loops/{run}", get(loops::one))
-        .route("/v1/reviews", get(loops::reviews))
-        .route("/v1/reviews/{run}", post(loops::review))
         .merge(pages::router(&service))
         .merge(more);
+    if service.labelling().is_none() {
+        routes = routes
+            .route("/v1/runs", get(runs::list))
+            .route("/v1/runs/{run}", get(runs::one))
+            .route("/v1/runs/{run}/cases", get(runs::cases))
+            .route("/v1/runs/{run}/cases/{case}", get(runs::case))
+            .route("/v1/loops", get(loops::list))
+            .route("/v1/loops/{run}", get(loops::one))
+            .route("/v1/reviews", get(loops::reviews))
+            .route("/v1/reviews/{run}", post(loops::review));
+    }
     if service.judging().is_some() {
         routes = routes
             .route("/v1/score", post(judge::score))

@@ -56,7 +56,8 @@ pub(super) async fn page(State(service): State<Arc<Service>>) -> Response {
 pub(super) fn document(service: &Service) -> Value {
     let mut writer = Writer::new();
     let mut paths = Map::new();
-    for route in routes(&mut writer, service.judging().is_some()) {
+    let (judging, reading) = (service.judging().is_some(), service.labelling().is_none());
+    for route in routes(&mut writer, judging, reading) {
         let errors = writer.errors(&route);
         let mut responses = Map::new();
         responses.insert("200".to_owned(), route.answer);
@@ -220,14 +221,16 @@ fn in_path(name: &str, description: &str) -> Value {
 
 const JSON: &str = "application/json";
 
-fn routes(writer: &mut Writer, judging: bool) -> Vec<Route> {
+fn routes(writer: &mut Writer, judging: bool, reading: bool) -> Vec<Route> {
     let mut routes = Vec::new();
     if judging {
         routes.extend(of_judging(writer));
         routes.extend(of_rewards(writer));
     }
-    routes.extend(of_runs(writer));
-    routes.extend(of_loops(writer));
+    if reading {
+        routes.extend(of_runs(writer));
+        routes.extend(of_loops(writer));
+    }
     let status = json!({
         "type": "object", "properties": { "status": { "type": "string" } }, "required": ["status"],
     });

@@ -59,8 +59,10 @@ fn panel(judging: &Judging) -> Value {
             &own.hash()[..own.hash().len().min(12)]
         ))
     });
-    let lines: Vec<String> =
-        profile.into_iter().chain(panel.warnings().iter().map(|line| plain(line))).collect();
+    let lines: Vec<String> = profile
+        .into_iter()
+        .chain(panel.warnings().iter().map(|line| plain(line).replace('`', "")))
+        .collect();
     context! { name => plain(&panel.name), rule, judges, lines }
 }
 

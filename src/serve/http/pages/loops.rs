@@ -10,7 +10,7 @@ use minijinja::{Value, context};
 use super::super::fault::Fault;
 use super::super::runs::path;
 use super::super::service::Service;
-use super::{Place, apart, filled, in_path, page as whole};
+use super::{Place, apart, filled, in_path, moment, page as whole};
 use crate::case::Case;
 use crate::control::Class;
 use crate::control::log;
@@ -30,7 +30,7 @@ pub(in super::super) async fn list(State(service): State<Arc<Service>>) -> Resul
             context! {
                 run => plain(&own.run), link => in_path(&own.run), generations => own.generations,
                 reason => own.reason.map_or("not ended", |reason| reason.name()),
-                task => plain(&shortened(&own.task, 80)), time => plain(&own.time),
+                task => plain(&shortened(&own.task, 80)), time => moment(&own.time),
             }
         })
         .collect();
@@ -75,13 +75,13 @@ pub(in super::super) async fn one(
 }
 
 fn title(view: &LoopView) -> String {
-    shortened(view.task.lines().next().unwrap_or_default(), 80)
+    shortened(&view.task.lines().next().unwrap_or_default().replace('`', ""), 80)
 }
 
 fn facts(view: &LoopView) -> Vec<String> {
     vec![
         format!("loop {}", plain(&view.run)),
-        format!("started {}, {} events", plain(&view.started), view.events),
+        format!("started {}, {} events", moment(&view.started), view.events),
     ]
 }
 

@@ -39,9 +39,18 @@ const SCRIPT: &str = include_str!("served.js");
 /// The time for a form to arrive.
 const TYPED: Duration = Duration::from_secs(30);
 
-/// The pages.
+/// The pages. Beside a labelling queue there are no others: whoever labels is not to see
+/// what the judges said.
 pub(super) fn router(service: &Service) -> Router<Arc<Service>> {
-    let mut router = Router::new()
+    let router = Router::new().route("/login", get(login::page).post(login::sign_in));
+    let router = router.route("/logout", post(login::sign_out));
+    if service.labelling().is_some() {
+        return router
+            .route("/", get(async || go_to("/label")))
+            .route("/label", get(label::page).post(label::label))
+            .route("/label/skip", post(label::skip));
+    }
+    router
         .route("/", get(home::page))
         .route("/runs/{run}", get(runs::run))
         .route("/runs/{run}/cases/{case}", get(runs::case))
@@ -51,14 +60,6 @@ pub(super) fn router(service: &Service) -> Router<Arc<Service>> {
         .route("/profiles/{name}", get(profiles::one))
         .route("/review", get(review::first))
         .route("/review/{run}", get(review::one).post(review::answer))
-        .route("/login", get(login::page).post(login::sign_in))
-        .route("/logout", post(login::sign_out));
-    if service.labelling().is_some() {
-        router = router
-            .route("/label", get(label::page).post(label::label))
-            .route("/label/skip", post(label::skip));
-    }
-    router
 }
 
 /// Which page of the navigation a page belongs to.
@@ -75,7 +76,7 @@ pub(super) enum Place {
 
 /// The links of a page.
 fn links(service: &Service, place: Place) -> Vec<Link<'static>> {
-    if place == Place::Outside {
+    if place == Place::Outside || service.labelling().is_some() {
         return Vec::new();
     }
     let all = [
@@ -83,12 +84,8 @@ fn links(service: &Service, place: Place) -> Vec<Link<'static>> {
         ("/loops", "loops", Place::Loops),
         ("/profiles", "profiles", Place::Profiles),
         ("/review", "review", Place::Review),
-        ("/label", "label", Place::Label),
     ];
-    all.into_iter()
-        .filter(|(_, _, own)| *own != Place::Label || service.labelling().is_some())
-        .map(|(path, title, own)| Link { path, title, current: own == place })
-        .collect()
+    all.into_iter().map(|(path, title, own)| Link { path, title, current: own == place }).collect()
 }
 
 fn shell<'a>(links: &'a [Link<'a>]) -> Shell<'a> {
@@ -201,6 +198,12 @@ fn in_path(text: &str) -> String {
             byte => format!("%{byte:02X}"),
         })
         .collect()
+}
+
+/// A time to the second.
+fn moment(time: &str) -> String {
+    let whole = time.split('.').next().unwrap_or_default().trim_end_matches('Z');
+    words::plain(&whole.replace('T', " "))
 }
 
 /// Work on files, away from the threads that answer requests.

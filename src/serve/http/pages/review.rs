@@ -13,7 +13,7 @@ use super::super::fault::Fault;
 use super::super::loops::{answer as keep, apart, waiting};
 use super::super::runs::{path, query};
 use super::super::service::Service;
-use super::{Place, filled, form, go_to, in_path, page as whole};
+use super::{Place, filled, form, go_to, in_path, moment, page as whole};
 use crate::case::Case;
 use crate::control::Answer;
 use crate::control::review::Pending;
@@ -115,7 +115,7 @@ fn question(own: &Pending) -> Result<Value, Fault> {
     };
     Ok(context! {
         asked, run => plain(&own.run), link => in_path(&own.run),
-        when => own.asked.as_deref().map(plain), body, task => plain_lines(&own.task),
+        when => own.asked.as_deref().map(moment), body, task => plain_lines(&own.task),
         generation => own.generation, output => own.output.as_deref().map(plain_lines),
         difference => own.difference().map(|text| plain_lines(&text)),
     })

@@ -42,7 +42,8 @@
     const own = all("[data-key]").find((part) => part.dataset.key === event.key);
     if (!own) return;
     event.preventDefault();
-    if (typed(own)) own.focus();
+    // What can't be taken back is pressed by a second key.
+    if (typed(own) || own.dataset.twice !== undefined) own.focus();
     else if (own.tagName === "INPUT") { own.checked = true; own.focus(); }
     else own.click();
   });
