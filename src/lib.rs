@@ -62,6 +62,7 @@ mod hold;
 pub mod import;
 mod inputs;
 pub mod judge;
+pub mod label;
 pub mod panel;
 pub mod provider;
 pub mod report;

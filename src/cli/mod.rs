@@ -25,6 +25,8 @@ mod hook_status;
 mod import;
 mod init;
 mod joined;
+#[cfg(feature = "server")]
+mod label;
 mod list;
 mod loop_;
 mod loop_report;
@@ -121,6 +123,8 @@ enum Verb {
     Mcp(Box<mcp::McpArgs>),
     #[cfg(feature = "server")]
     Serve(Box<serve::ServeArgs>),
+    #[cfg(feature = "server")]
+    Label(Box<label::LabelArgs>),
     Check(check::CheckArgs),
     List(list::ListArgs),
     Schema(schema::SchemaArgs),
@@ -206,6 +210,8 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Mcp(args) => mcp::run(args, global, printer),
         #[cfg(feature = "server")]
         Verb::Serve(args) => runtime()?.block_on(serve::run(args, global, printer)),
+        #[cfg(feature = "server")]
+        Verb::Label(args) => runtime()?.block_on(label::run(args, global, printer)),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

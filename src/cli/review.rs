@@ -142,11 +142,7 @@ pub(super) fn shown(question: &Question<'_>) -> String {
     if let Some(output) = question.output {
         parts.push(format!("output {}\n{}", question.generation, output.trim_end()));
         if let Some(before) = question.before {
-            let patch = similar::TextDiff::from_lines(before, output)
-                .unified_diff()
-                .context_radius(2)
-                .header("best other output", "output in question")
-                .to_string();
+            let patch = review::difference(before, output);
             parts.push(format!("what differs\n{}", patch.trim_end()));
         }
     }

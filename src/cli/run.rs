@@ -113,7 +113,7 @@ enum BadRow {
 }
 
 impl DataArgs {
-    fn options(&self, require_output: bool) -> anyhow::Result<ReadOptions> {
+    pub(super) fn options(&self, require_output: bool) -> anyhow::Result<ReadOptions> {
         Ok(ReadOptions {
             map: FieldMap::parse(self.map.iter().map(String::as_str))?,
             require_output,

@@ -160,7 +160,7 @@ pub(super) async fn run(
     let judging = if args.no_panel { None } else { Some(judging(args, global, printer)?) };
     let writer = judging.as_ref().and_then(|judging| judging.writer.clone());
     let service = Service::new(options, judging, &global.store, &super::loop_::loops(global))?;
-    serve(service, printer).await?;
+    serve(service, "", printer).await?;
     if let Some(writer) = writer {
         writer.close().await;
     }
@@ -187,15 +187,15 @@ fn judging(args: &ServeArgs, global: &Global, printer: &Printer) -> anyhow::Resu
     Ok(judging)
 }
 
-/// Listens, says where, and answers until a signal.
-pub(super) async fn serve(service: Service, printer: &Printer) -> anyhow::Result<()> {
+/// Listens, says where (with the path to begin at), and answers until a signal.
+pub(super) async fn serve(service: Service, path: &str, printer: &Printer) -> anyhow::Result<()> {
     let service = Arc::new(service);
     let listen = service.options().listen;
     let server = Server::bind(service.clone())
         .await
         .with_context(|| format!("failed to listen on `{listen}`"))?;
     let stop = Stop::listen(*printer, None);
-    printer.data(&format!("http://{}", server.address()));
+    printer.data(&format!("http://{}{path}", server.address()));
     let router = http::router(service);
     let drained = server.run(router, stop.stop.clone(), stop.abandon.clone()).await;
     stop.judged();

@@ -26,6 +26,7 @@ pub mod setup;
 pub mod spec;
 pub mod starts;
 mod state;
+pub mod watch;
 
 #[cfg(test)]
 mod tests;

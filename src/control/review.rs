@@ -37,6 +37,26 @@ pub struct Pending {
     pub disputes: Vec<Dispute>,
 }
 
+impl Pending {
+    /// What differs between the best other output and the one in question, as a unified diff;
+    /// `None` without either.
+    #[must_use]
+    pub fn difference(&self) -> Option<String> {
+        let (_, before) = self.before.as_ref()?;
+        Some(difference(before, self.output.as_deref()?))
+    }
+}
+
+/// What differs between the best other output and the one in question, as a unified diff.
+#[must_use]
+pub fn difference(before: &str, output: &str) -> String {
+    similar::TextDiff::from_lines(before, output)
+        .unified_diff()
+        .context_radius(2)
+        .header("best other output", "output in question")
+        .to_string()
+}
+
 /// Why a question can't be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -39,6 +39,20 @@ pub fn write(
     about: &About,
     cases: &dyn Judged,
 ) -> Result<Written, ReportError> {
+    write_in(&page::Shell::default(), out, about, cases, MOST_CASES)
+}
+
+/// As [`write`], within a shell and with `most` cases at most.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_in(
+    shell: &page::Shell<'_>,
+    out: &mut dyn Write,
+    about: &About,
+    cases: &dyn Judged,
+    most: u64,
+) -> Result<Written, ReportError> {
     let (tally, worth) = totals(cases)?;
     let mut environment = page::environment();
     environment.add_template("case.html", CASE)?;
@@ -51,11 +65,11 @@ pub fn write(
                 value.as_ref().map(|value| format!("{name} {}", plain(value)))
             })
             .collect();
-    out.write_all(page::head(&plain(&about.panel), &facts)?.as_bytes())?;
-    out.write_all(top(&environment, about, &tally, &worth, &names)?.as_bytes())?;
+    out.write_all(shell.head(&plain(&about.panel), &facts)?.as_bytes())?;
+    out.write_all(top(&environment, about, &tally, &worth, &names, most)?.as_bytes())?;
     let mut written = Written::default();
     cases.each(&mut |case, ruling| {
-        if written.cases == MOST_CASES {
+        if written.cases == most {
             written.left_out += 1;
             return Ok(());
         }
@@ -64,8 +78,18 @@ pub fn write(
         Ok(out.write_all(row.as_bytes())?)
     })?;
     out.write_all(b"</table></div>\n")?;
-    out.write_all(page::foot()?.as_bytes())?;
+    out.write_all(shell.foot()?.as_bytes())?;
     Ok(written)
+}
+
+/// One case as the `<tbody>` of a table with the columns case, decision, score, spread and
+/// votes; texts, findings, criteria and verdicts unfold.
+///
+/// # Errors
+/// A fault of this program.
+#[cfg(feature = "server")]
+pub(crate) fn case_body(case: &Case, ruling: &Ruling) -> Result<String, ReportError> {
+    Ok(page::environment().render_str(CASE, row(case, ruling, &[]))?)
 }
 
 fn top(
@@ -74,6 +98,7 @@ fn top(
     tally: &Tally,
     worth: &Worth,
     names: &[&str],
+    most: u64,
 ) -> Result<String, ReportError> {
     let mut lines: Vec<String> = share(tally).into_iter().collect();
     lines.push(format!("by {}", worth.rule(&about.rule)));
@@ -98,7 +123,7 @@ fn top(
         })
         .collect();
     let judges: Vec<Value> = tally.judges.iter().map(judge).collect();
-    let shown = tally.cases.min(MOST_CASES);
+    let shown = tally.cases.min(most);
     let values = context! {
         notes => about.notes.iter().map(|note| marked(&plain(note))).collect::<Vec<_>>(), accepted => tally.accepted, rejected => tally.rejected,
         undecided => tally.undecided, cases => tally.cases, bar, lines, judges,

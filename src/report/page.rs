@@ -14,7 +14,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
 use super::ReportError;
@@ -33,30 +33,74 @@ pub fn environment() -> Environment<'static> {
     environment
 }
 
-/// Everything up to the content: the header shows `title` and, smaller, `facts`.
-///
-/// # Errors
-/// A fault of this program.
-pub fn head(title: &str, facts: &[String]) -> Result<String, ReportError> {
-    let page = context! {
-        title, facts => facts.to_vec(), style => STYLE, policy => policy(),
-    };
-    Ok(environment().render_str(HEAD, page)?)
+/// What surrounds the content of a page: nothing more for a report in a file, the way to other
+/// pages where a server shows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shell<'a> {
+    /// Links to other pages; none in a file.
+    pub links: &'a [Link<'a>],
+    /// Style beside that of every page.
+    pub style: &'a str,
+    /// Script beside that of every page.
+    pub script: &'a str,
+    /// Whether the page may ask the server that it came from.
+    pub served: bool,
 }
 
-/// Everything after the content.
-///
-/// # Errors
-/// A fault of this program.
-pub fn foot() -> Result<String, ReportError> {
-    Ok(environment().render_str(FOOT, context! { script => SCRIPT })?)
+/// A link to another page.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// Where to.
+    pub path: &'a str,
+    /// What it says.
+    pub title: &'a str,
+    /// Whether it is where the reader is.
+    pub current: bool,
 }
 
-fn policy() -> String {
-    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
-    format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
-    )
+impl Shell<'_> {
+    /// Everything up to the content: the header shows `title` and, smaller, `facts`.
+    ///
+    /// # Errors
+    /// A fault of this program.
+    pub fn head(&self, title: &str, facts: &[String]) -> Result<String, ReportError> {
+        let links: Vec<Value> = self
+            .links
+            .iter()
+            .map(|own| context! { path => own.path, title => own.title, current => own.current })
+            .collect();
+        let page = context! {
+            title, facts => facts.to_vec(), style => STYLE, more_style => self.style, links,
+            policy => self.policy(),
+            // Without any, browsers call the origin of a page's own forms `null`.
+            referrer => if self.served { "same-origin" } else { "no-referrer" },
+        };
+        Ok(environment().render_str(HEAD, page)?)
+    }
+
+    /// Everything after the content.
+    ///
+    /// # Errors
+    /// A fault of this program.
+    pub fn foot(&self) -> Result<String, ReportError> {
+        let page = context! { script => SCRIPT, more_script => self.script };
+        Ok(environment().render_str(FOOT, page)?)
+    }
+
+    /// What the page may do: only what stands in it, by hash, and nothing from elsewhere.
+    #[must_use]
+    pub fn policy(&self) -> String {
+        let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+        let hashes = |texts: [&str; 2]| {
+            let own = texts.into_iter().filter(|text| !text.is_empty());
+            own.map(|text| format!("'sha256-{}'", hash(text))).collect::<Vec<_>>().join(" ")
+        };
+        let own = if self.served { "'self'" } else { "'none'" };
+        let connect = if self.served { "connect-src 'self'; " } else { "" };
+        format!(
+            "default-src 'none'; style-src {}; script-src {}; {connect}base-uri 'none'; form-action {own}",
+            hashes([STYLE, self.style]),
+            hashes([SCRIPT, self.script])
+        )
+    }
 }

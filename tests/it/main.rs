@@ -6,6 +6,8 @@
 mod action;
 mod bad_input;
 mod bench_data;
+#[cfg(all(feature = "server", target_os = "linux"))]
+mod browser;
 mod calibrate;
 mod calibrate_data;
 mod calibrate_report;
@@ -44,6 +46,10 @@ mod provider;
 mod replies;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "server")]
+mod serve_load;
+#[cfg(feature = "server")]
+mod serve_pages;
 #[cfg(feature = "server")]
 mod serving;
 mod signals;

@@ -87,6 +87,12 @@ impl Serving {
         Self { child, url: line.trim().to_owned(), client }
     }
 
+    /// The same server, asked from its root on where it said a page to begin at.
+    pub(crate) fn at_root(mut self) -> Self {
+        self.url = self.url.trim_end_matches("/label").to_owned();
+        self
+    }
+
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
     }

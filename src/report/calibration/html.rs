@@ -14,7 +14,11 @@ use crate::report::{ReportError, page};
 
 const BODY: &str = include_str!("page.html");
 
-pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportError> {
+pub(super) fn write(
+    shell: &page::Shell<'_>,
+    out: &mut dyn Write,
+    sheet: &Sheet,
+) -> Result<(), ReportError> {
     let own = summary(sheet);
     let facts = vec![
         format!(
@@ -45,9 +49,9 @@ pub(super) fn write(out: &mut dyn Write, sheet: &Sheet) -> Result<(), ReportErro
         tables => tables(sheet).iter().map(table).collect::<Vec<_>>(),
     };
     let title = format!("Calibration of {}", plain(&sheet.criterion));
-    out.write_all(page::head(&title, &facts)?.as_bytes())?;
+    out.write_all(shell.head(&title, &facts)?.as_bytes())?;
     out.write_all(page::environment().render_str(BODY, values)?.as_bytes())?;
-    out.write_all(page::foot()?.as_bytes())?;
+    out.write_all(shell.foot()?.as_bytes())?;
     Ok(())
 }
 

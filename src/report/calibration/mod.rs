@@ -20,6 +20,7 @@ use serde_json::Value;
 use self::sheet::Sheet;
 pub use self::sheet::SheetError;
 use super::ReportError;
+use super::page::Shell;
 use crate::dataset::Sink;
 
 /// What a report on a calibration is written as.
@@ -53,10 +54,22 @@ impl Format {
 pub fn write(format: Format, out: &mut dyn Write, calibration: &Value) -> Result<(), ReportError> {
     let sheet = Sheet::read(calibration)?;
     match format {
-        Format::Html => html::write(out, &sheet),
+        Format::Html => html::write(&Shell::default(), out, &sheet),
         Format::Markdown => markdown::write(out, &sheet),
         Format::Csv => csv::write(out, calibration),
     }
+}
+
+/// Writes the report as a page within a shell.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_in(
+    shell: &Shell<'_>,
+    out: &mut dyn Write,
+    calibration: &Value,
+) -> Result<(), ReportError> {
+    html::write(shell, out, &Sheet::read(calibration)?)
 }
 
 /// Writes the report to a file, which appears only when it is whole.

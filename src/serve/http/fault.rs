@@ -127,6 +127,7 @@ impl IntoResponse for Fault {
             tracing::warn!("{}: {}", self.kind, self.message);
         }
         let mut response = json(self.status, &self.body());
+        response.extensions_mut().insert(self.clone());
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -18,13 +18,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
+use super::pages;
 use super::service::Service;
 
 /// What browsers say about who made a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Paths that need no token: they say nothing but that the server lives.
-const OPEN: [&str; 2] = ["/health", "/ready"];
+/// Paths that need no token: they say that the server lives, or take one.
+const OPEN: [&str; 3] = ["/health", "/ready", "/login"];
 
 /// Lets a request through, or answers why not.
 pub(super) async fn guard(
@@ -32,18 +33,31 @@ pub(super) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
+    let wants_page =
+        is_page(request.uri().path()) && pages::wants_page(request.method(), request.headers());
     let mut response = match admitted(&service, &request) {
         Ok(()) => next.run(request).await,
+        Err(fault) if wants_page && fault.status == StatusCode::UNAUTHORIZED => {
+            pages::sign_in(request.uri())
+        }
         Err(fault) => {
             service.metrics.refused(fault.kind);
             fault.into_response()
         }
     };
+    if wants_page && let Some(fault) = response.extensions_mut().remove::<Fault>() {
+        response = pages::of_fault(&service, &fault);
+    }
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
+}
+
+/// Whether people look at what is at a path, and programs do not.
+fn is_page(path: &str) -> bool {
+    !path.starts_with("/v1/") && path != "/openapi.json" && path != "/metrics"
 }
 
 fn admitted(service: &Service, request: &Request) -> Result<(), Fault> {
@@ -75,7 +89,7 @@ fn admitted(service: &Service, request: &Request) -> Result<(), Fault> {
             "the request was made by a page of another site",
         ));
     }
-    if options.tokens.is_empty() || OPEN.contains(&uri.path()) {
+    if options.tokens.is_empty() || OPEN.contains(&uri.path()) || service.sessions.admits(headers) {
         return Ok(());
     }
     match bearer(headers) {

@@ -12,18 +12,21 @@ mod guard;
 mod judge;
 mod linger;
 mod listen;
+mod loops;
 mod metrics;
 mod openapi;
 mod options;
+mod pages;
 mod reward;
 mod runs;
 mod service;
+mod session;
 mod token;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
@@ -33,7 +36,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use self::fault::Fault;
 pub use self::listen::{Drained, Server};
 pub use self::options::{Limits, Options, OptionsError, RewardAs, RewardOptions};
-pub use self::service::{Judging, Service};
+pub use self::service::{Judging, Labelling, Service};
 pub use self::token::{TokenError, Tokens};
 
 /// Every route that the service's parts allow, behind its guards. A further router can be
@@ -49,11 +52,19 @@ pub fn router_with(service: Arc<Service>, more: Router<Arc<Service>>) -> Router 
         .route("/ready", get(ready))
         .route("/metrics", get(metrics::page))
         .route("/openapi.json", get(openapi::page))
-        .route("/v1/runs", get(runs::list))
-        .route("/v1/runs/{run}", get(runs::one))
-        .route("/v1/runs/{run}/cases", get(runs::cases))
-        .route("/v1/runs/{run}/cases/{case}", get(runs::case))
+        .merge(pages::router(&service))
         .merge(more);
+    if service.labelling().is_none() {
+        routes = routes
+            .route("/v1/runs", get(runs::list))
+            .route("/v1/runs/{run}", get(runs::one))
+            .route("/v1/runs/{run}/cases", get(runs::cases))
+            .route("/v1/runs/{run}/cases/{case}", get(runs::case))
+            .route("/v1/loops", get(loops::list))
+            .route("/v1/loops/{run}", get(loops::one))
+            .route("/v1/reviews", get(loops::reviews))
+            .route("/v1/reviews/{run}", post(loops::review));
+    }
     if service.judging().is_some() {
         routes = routes
             .route("/v1/score", post(judge::score))
@@ -68,6 +79,7 @@ pub fn router_with(service: Arc<Service>, more: Router<Arc<Service>>) -> Router 
         .layer(middleware::from_fn_with_state(service.clone(), metrics::measure))
         .fallback(nowhere)
         .layer(CatchPanicLayer::custom(fault::of_panic))
+        .layer(DefaultBodyLimit::max(service.limits().body_bytes))
         .layer(middleware::from_fn_with_state(service.clone(), guard::guard))
         .layer(middleware::from_fn(linger::linger))
         .with_state(service)

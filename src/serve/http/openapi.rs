@@ -11,10 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::fault::{self, ErrorBody};
 use super::judge::{BatchEnd, BatchLine};
+use super::loops::{LoopList, ReviewList, ReviewRequest};
 use super::reward::{Classified, ClassifyRequest, RewardRequest, Rewards, Verified};
 use super::runs::{CaseList, CasesQuery, Part, RunList, RunView};
 use super::service::Service;
 use crate::case::Case;
+use crate::control::watch::LoopView;
 use crate::ruling::Ruling;
 use crate::verdict::Verdict;
 
@@ -54,7 +56,8 @@ pub(super) async fn page(State(service): State<Arc<Service>>) -> Response {
 pub(super) fn document(service: &Service) -> Value {
     let mut writer = Writer::new();
     let mut paths = Map::new();
-    for route in routes(&mut writer, service.judging().is_some()) {
+    let (judging, reading) = (service.judging().is_some(), service.labelling().is_none());
+    for route in routes(&mut writer, judging, reading) {
         let errors = writer.errors(&route);
         let mut responses = Map::new();
         responses.insert("200".to_owned(), route.answer);
@@ -174,6 +177,9 @@ impl Writer {
                 if name == "limit" {
                     schema = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
                 }
+                if name == "offset" {
+                    schema = json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
+                }
                 json!({
                     "name": name, "in": "query", "required": false,
                     "description": words, "schema": schema,
@@ -215,13 +221,16 @@ fn in_path(name: &str, description: &str) -> Value {
 
 const JSON: &str = "application/json";
 
-fn routes(writer: &mut Writer, judging: bool) -> Vec<Route> {
+fn routes(writer: &mut Writer, judging: bool, reading: bool) -> Vec<Route> {
     let mut routes = Vec::new();
     if judging {
         routes.extend(of_judging(writer));
         routes.extend(of_rewards(writer));
     }
-    routes.extend(of_runs(writer));
+    if reading {
+        routes.extend(of_runs(writer));
+        routes.extend(of_loops(writer));
+    }
     let status = json!({
         "type": "object", "properties": { "status": { "type": "string" } }, "required": ["status"],
     });
@@ -457,5 +466,74 @@ fn of_runs(writer: &mut Writer) -> Vec<Route> {
             vec![run(), case_id],
             content(JSON, whole, "the case"),
         ),
+    ]
+}
+
+/// What an answer to a question can be answered with.
+const OF_REVIEWS: &[(u16, &str)] = &[
+    (400, "the body is not JSON"),
+    (408, "the body came too slowly"),
+    (409, "nothing is asked, or the run is held by another process"),
+    (413, "the body is too large"),
+    (415, "the body is of another type"),
+    (422, "the body is JSON and can't be used"),
+];
+
+fn of_loops(writer: &mut Writer) -> Vec<Route> {
+    let (list, view) = (writer.written::<LoopList>(), writer.written::<LoopView>());
+    let (reviews, request) = (writer.written::<ReviewList>(), writer.read::<ReviewRequest>());
+    let run = || in_path("run", "a loop's id");
+    let route = |path, name, summary, parameters, answer| Route {
+        path,
+        method: "get",
+        name,
+        tag: "loops",
+        summary,
+        description: "",
+        parameters,
+        body: None,
+        answer,
+        errors: OF_READING,
+        open: false,
+    };
+    let kept = json!({
+        "type": "object", "properties": { "status": { "const": "kept" } }, "required": ["status"],
+    });
+    let answering = Route {
+        method: "post",
+        description: "An answer, a score of the output in question (a label), or both. The run takes it up when it is gone on with.",
+        body: Some(body(JSON, request)),
+        errors: OF_REVIEWS,
+        ..route(
+            "/v1/reviews/{run}",
+            "review",
+            "Answer a question",
+            vec![run()],
+            content(JSON, kept, "the answer is kept"),
+        )
+    };
+    vec![
+        route(
+            "/v1/loops",
+            "loops",
+            "Loops, the newest first",
+            Vec::new(),
+            content(JSON, list, "the loops"),
+        ),
+        route(
+            "/v1/loops/{run}",
+            "loop",
+            "A loop as it goes on",
+            vec![run()],
+            content(JSON, view, "the loop"),
+        ),
+        route(
+            "/v1/reviews",
+            "reviews",
+            "Questions that wait for a person",
+            Vec::new(),
+            content(JSON, reviews, "the questions"),
+        ),
+        answering,
     ]
 }

@@ -249,7 +249,10 @@ fn asked(sent: &Map<String, Value>) -> Result<Case, Fault> {
     let input = match request.get("input") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()),
-        Some(Value::Array(items)) => Some(conversation(items)),
+        Some(Value::Array(items)) => {
+            objects(items, "responses_create_params.input")?;
+            Some(conversation(items))
+        }
         Some(_) => {
             let fault = Fault::unusable("expected a text or a list of messages");
             return Err(fault.at("responses_create_params.input"));
@@ -258,12 +261,21 @@ fn asked(sent: &Map<String, Value>) -> Result<Case, Fault> {
     let Some(items) = response.get("output").and_then(Value::as_array) else {
         return Err(Fault::unusable("expected a list of items").at("response.output"));
     };
+    objects(items, "response.output")?;
     // The last message is the answer; what came before it led there.
     let answer = items.iter().rev().find(|item| is_message(item)).map(message_text);
     let expected = std::iter::once("expected")
         .chain(aliases_of("expected").iter().copied())
         .find_map(|name| sent.get(name).cloned().and_then(text));
     Ok(named(Case { input, output: Some(answer.unwrap_or_default()), expected, ..Case::default() }))
+}
+
+/// Refuses items that are none.
+fn objects(items: &[Value], field: &str) -> Result<(), Fault> {
+    match items.iter().position(|item| !item.is_object()) {
+        Some(i) => Err(Fault::unusable("expected an object").at(format!("{field}[{i}]"))),
+        None => Ok(()),
+    }
 }
 
 fn is_message(item: &Value) -> bool {

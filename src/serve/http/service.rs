@@ -1,7 +1,7 @@
 //! What a server serves: a panel, the store, the loops; and the one way to a ruling.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use tokio::time::Instant;
@@ -11,13 +11,18 @@ use super::admission::{Admission, Place};
 use super::fault::Fault;
 use super::metrics::Metrics;
 use super::options::{Limits, Options, OptionsError};
+use super::session::Sessions;
 use crate::case::Case;
+use crate::label::Queue;
 use crate::panel::Panel;
 use crate::panel::decide::NOT_NEEDED;
 use crate::provider::{CallContext, Ledger, ReplyStore};
 use crate::ruling::Ruling;
 use crate::store::Writer;
 use crate::verdict::{Status, Verdict};
+
+/// Where profiles are, when nothing else is said.
+const PROFILES: &str = "calibration";
 
 /// A panel ready to judge.
 #[derive(Clone, Debug)]
@@ -33,6 +38,17 @@ pub struct Judging {
     pub ledger: Arc<Ledger>,
 }
 
+/// A labelling queue with what a person is asked.
+#[derive(Debug)]
+pub struct Labelling {
+    /// The queue; held for one look or one label at a time, never across an await.
+    pub queue: Mutex<Queue>,
+    /// The question.
+    pub question: String,
+    /// What labels mean, by the label as it is written.
+    pub anchors: Vec<(String, String)>,
+}
+
 /// What a server serves. Every request holds it; it ends with the last of them.
 #[derive(Debug)]
 pub struct Service {
@@ -42,6 +58,9 @@ pub struct Service {
     options: Options,
     pub(super) admission: Arc<Admission>,
     pub(super) metrics: Metrics,
+    pub(super) sessions: Sessions,
+    profiles: PathBuf,
+    labelling: Option<Labelling>,
     /// Fires when no new request is taken.
     draining: CancellationToken,
     /// Fires when what is in judgement is given up.
@@ -66,10 +85,37 @@ impl Service {
             loops: loops.to_owned(),
             admission: Admission::new(options.limits.concurrency, options.limits.queue),
             metrics: Metrics::new(),
+            sessions: Sessions::default(),
+            profiles: PathBuf::from(PROFILES),
+            labelling: None,
             draining: CancellationToken::new(),
             abandon: CancellationToken::new(),
             options,
         })
+    }
+
+    /// With a labelling queue.
+    #[must_use]
+    pub fn with_labelling(self, labelling: Labelling) -> Self {
+        Self { labelling: Some(labelling), ..self }
+    }
+
+    /// With profiles of another folder than `calibration`.
+    #[must_use]
+    pub fn with_profiles(self, folder: &Path) -> Self {
+        Self { profiles: folder.to_owned(), ..self }
+    }
+
+    /// The labelling queue, where there is one.
+    #[must_use]
+    pub fn labelling(&self) -> Option<&Labelling> {
+        self.labelling.as_ref()
+    }
+
+    /// The folder of profiles.
+    #[must_use]
+    pub fn profiles(&self) -> &Path {
+        &self.profiles
     }
 
     /// The panel, where there is one.
