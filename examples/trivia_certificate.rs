@@ -87,6 +87,7 @@ fn read(folder: &Path) -> Result<Joined, AnyError> {
         orders: Orders::All,
         judge_scales: BTreeMap::new(),
         judges: Vec::new(),
+        voters_only: false,
         keep_unlabelled: false,
         options: LabelOptions::default(),
         case_options: ReadOptions::default(),

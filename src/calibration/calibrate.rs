@@ -16,6 +16,7 @@ use super::judge_metrics::{
 };
 use super::label_noise::label_noise;
 use super::labelled::{LabelledCase, Target};
+use super::ledger::Looks;
 use super::map::{FitData, FittedMap, MINIMUM_LABELS, Map, fit_map};
 use super::operating_point::{accepts, fitted, operating_point};
 use super::options::Options;
@@ -555,7 +556,9 @@ impl Work<'_> {
     }
 
     pub(super) fn warnings(&self, fitted: &Fitted) -> Vec<String> {
-        let mut warnings: Vec<String> = self.items.group_hint.iter().cloned().collect();
+        let looks = self.options.looks.as_ref().and_then(Looks::warning);
+        let mut warnings: Vec<String> =
+            looks.into_iter().chain(self.items.group_hint.clone()).collect();
         let counts = &self.table.counts;
         let by_model = self.table.labels.sources.get(&LabelSource::Model);
         if let Some(n) = by_model {

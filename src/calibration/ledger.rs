@@ -44,6 +44,18 @@ impl Looks {
         let halvings = i32::try_from(self.number.saturating_sub(1)).unwrap_or(i32::MAX);
         self.delta_asked * 0.5_f64.powi(halvings)
     }
+
+    /// What to know of a further look; `None` of the first.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (date, profile) = self.before.last()?;
+        let profile = profile.as_ref().map_or(String::new(), |own| format!(", for `{own}`"));
+        Some(format!(
+            "look {} at these labels (the last before: {date}{profile}): each further candidate halves delta, to {} here; labels that no candidate was held against cost nothing",
+            self.number,
+            self.delta()
+        ))
+    }
 }
 
 /// What is to be certified, and on which labels.

@@ -184,7 +184,7 @@ pub(super) fn run(
         None => None,
     };
     let mut options = Options { loops, slices, ruled, ..args.options() };
-    let mut looked = args.look(&joined, &options, global, printer)?;
+    let mut looked = args.look(&joined, &options, global)?;
     if let Some((_, _, looks)) = &looked {
         options.delta = looks.delta();
         options.looks = Some(looks.clone());
@@ -233,7 +233,6 @@ impl CalibrateArgs {
         joined: &Joined,
         options: &Options,
         global: &Global,
-        printer: &Printer,
     ) -> anyhow::Result<Option<(Ledger, Candidate, Looks)>> {
         let Joined { table, groups, items, group, .. } = joined;
         let Some(candidate) = Candidate::of(table, groups, items, group, options)? else {
@@ -241,14 +240,6 @@ impl CalibrateArgs {
         };
         let ledger = Ledger::read(&self.ledger(global))?;
         let looks = ledger.looks(&candidate, options.delta)?;
-        if let Some((date, profile)) = looks.before.last() {
-            let profile = profile.as_ref().map_or(String::new(), |own| format!(", for `{own}`"));
-            printer.warn(&format!(
-                "look {} at these labels (the last before: {date}{profile}): each further candidate halves delta, to {} here; labels that no candidate was held against cost nothing",
-                looks.number,
-                looks.delta()
-            ));
-        }
         Ok(Some((ledger, candidate, looks)))
     }
 

@@ -15,6 +15,7 @@ use crate::calibration::loops::GenerationRow;
 use crate::calibration::map::FittedMap;
 use crate::calibration::raters::Raters;
 use crate::calibration::report::StatusesByClass;
+use crate::calibration::slices::SliceReport;
 use crate::calibration::split::SplitReport;
 use crate::calibration::table::Counts;
 
@@ -65,6 +66,8 @@ pub(super) struct Panel {
     #[serde(flatten)]
     pub(super) metrics: Metrics,
     pub(super) plain_median: Metrics,
+    #[serde(default)]
+    pub(super) as_run: Option<Metrics>,
     #[serde(flatten)]
     pub(super) dependence: Dependence,
 }
@@ -121,6 +124,8 @@ pub(super) struct Sheet {
     pub(super) certificate: Promise,
     #[serde(default)]
     pub(super) loops: Option<Loops>,
+    #[serde(default)]
+    pub(super) slices: Vec<SliceReport>,
     pub(super) raters: Raters,
     pub(super) baselines: Vec<Baseline>,
     pub(super) label_noise: LabelNoise,

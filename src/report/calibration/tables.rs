@@ -8,6 +8,9 @@ use crate::verdict::StatusCounts;
 /// Subsets of judges that are listed.
 const SUBSETS: usize = 12;
 
+/// Rows of slices that are listed.
+const SLICES: usize = 300;
+
 /// One cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cell {
@@ -76,6 +79,7 @@ pub(super) struct Table {
 pub(super) fn tables(sheet: &Sheet) -> Vec<Table> {
     let all = [
         leaderboard(sheet),
+        slices(sheet),
         check_first(sheet),
         noise(sheet),
         maps(sheet),
@@ -92,6 +96,7 @@ pub(super) fn ranked(sheet: &Sheet) -> Vec<&Metrics> {
     let mut all: Vec<&Metrics> = sheet.judges.iter().map(|judge| &judge.metrics).collect();
     all.push(&sheet.panel.metrics);
     all.push(&sheet.panel.plain_median);
+    all.extend(&sheet.panel.as_run);
     let value = |own: &Metrics| {
         own.interval("balanced_accuracy").value().map_or(f64::NEG_INFINITY, |own| own.estimate)
     };
@@ -240,6 +245,43 @@ fn noise(sheet: &Sheet) -> Table {
                         ..Cell::default()
                     },
                     Cell::plain(&own.false_positive_rate, n, percent),
+                ]
+            })
+            .collect(),
+    }
+}
+
+/// Raw and shrunk figures of every judge in every slice, the panel first.
+fn slices(sheet: &Sheet) -> Table {
+    let rows = sheet.slices.iter().flat_map(|by| {
+        by.judges.iter().flat_map(move |judge| judge.slices.iter().map(move |own| (by, judge, own)))
+    });
+    Table {
+        id: "slices",
+        title: "By slices",
+        says: "Shrunk figures are pulled towards the mean of all slices as far as the slice's own cases say little: compare these, and read the raw ones with their n. p: the slice accepts no more bad ones than the others do (Fisher, Holm).".into(),
+        columns: vec![
+            ("field", false),
+            ("slice", false),
+            ("judge", false),
+            ("bias", true),
+            ("shrunk bias", true),
+            ("bad accepted", true),
+            ("shrunk", true),
+            ("p", true),
+        ],
+        rows: rows
+            .take(SLICES)
+            .map(|(by, judge, own)| {
+                vec![
+                    Cell::name(&by.field),
+                    Cell::name(&own.slice),
+                    Cell::name(&judge.judge),
+                    Cell::figure(&own.bias, short),
+                    Cell::figure(&own.shrunk_bias, short),
+                    Cell::figure(&own.false_positive_rate, percent),
+                    Cell::plain(&own.shrunk_false_positive_rate, own.bad, percent),
+                    Cell::plain(&own.p_holm, own.bad, short),
                 ]
             })
             .collect(),

@@ -84,8 +84,10 @@ fn of_loop(own: &Recorded) -> Value {
         task => cut(&own.task), class, reason, also, pictures, made,
         ended => own.outcome.is_some(),
         best => best.map(|(generation, score)| format!("{score:.2} (output {generation})")),
-        best_score => best.map(|own| own.1), time => spent("time"), tokens => spent("tokens"),
-        money => spent("money"),
+        best_score => best.map(|own| own.1), time => spent("time"),
+        time_value => own.budgets.iter().find(|own| own.name == "time").map_or(0.0, |own| own.used),
+        tokens => spent("tokens"),
+        money => format!("${}", spent("money")),
         outputs => own.outputs[..shown].iter().map(|output| of_output(own, output)).collect::<Vec<_>>(),
         left_out => own.outputs.len() - shown,
     }

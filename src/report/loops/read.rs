@@ -208,7 +208,7 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
             unit: " s",
         },
         Budget { name: "tokens", used: tokens as f64, limit: limit("tokens"), unit: "" },
-        Budget { name: "money", used: micro_dollars as f64 / 1e6, limit: limit("usd"), unit: " $" },
+        Budget { name: "money", used: micro_dollars as f64 / 1e6, limit: limit("usd"), unit: "" },
     ];
     let threshold = outputs.iter().rev().find_map(|own| Some(own.ruling.as_ref()?.threshold));
     Ok(Recorded {
