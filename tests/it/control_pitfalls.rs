@@ -43,7 +43,7 @@ async fn b_23_a_limit_on_money_holds_to_the_micro_dollar_over_all_roles() {
         &server.url(),
         "",
         &format!("mode = \"yes_no\"\ncriterion = \"Is it good?\"\n{price}"),
-        "[budget]\nusd = 0.12\ntokens = 10000000\n[exit]\nany = [{ quality_threshold = { threshold = 1.0 } }]\n",
+        "[budget]\nusd = 0.12\nmax_generations = 200\ntokens = 10000000\n[exit]\nany = [{ quality_threshold = { threshold = 1.0 } }]\n",
     );
     let text = bench.read("loop.toml");
     let (head, tail) = text.split_once("[agent]").unwrap();
@@ -118,7 +118,7 @@ fn b_24_the_time_before_a_kill_counts_and_the_time_after_it_does_not() {
 async fn b_44_what_a_judge_says_is_read_by_its_scale_and_never_guessed() {
     for (said, score) in [
         ("```json\n{\"score\": 0.9}\n```", Some(0.9)),
-        ("I think {\"score\": 0.2} at first, but in the end {\"score\": 0.9}", Some(0.9)),
+        ("I think {\"score\": 0.2} at first, but in the end {\"score\": 0.9}", None),
         ("{\"score\": \"0.9\"}", Some(0.9)),
         ("{\"score\": 85}", None),
         ("{\"score\": 8.5}", None),
