@@ -104,7 +104,7 @@ pub(super) async fn run(
     let failed = || format!("failed to set up the loop `{}`", config.display());
     let client = Client::default();
     let ready = match &spec.starts {
-        None => Ready::One(Setup::new(&spec, task, &base, &client).with_context(failed)?),
+        None => Ready::One(Box::new(Setup::new(&spec, task, &base, &client).with_context(failed)?)),
         Some(_) => Ready::Several(
             Starts::new(&spec, task.as_deref(), &base, &client).with_context(failed)?,
         ),
@@ -156,7 +156,7 @@ pub(super) async fn run(
 
 /// What is run.
 enum Ready {
-    One(Setup),
+    One(Box<Setup>),
     Several(Starts),
 }
 

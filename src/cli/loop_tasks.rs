@@ -38,6 +38,10 @@ struct Row {
     task: String,
     #[serde(default)]
     id: Option<String>,
+    #[serde(default)]
+    expected: Option<String>,
+    #[serde(default)]
+    context: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,8 +88,11 @@ impl Many<'_> {
         let mut equal: BTreeMap<String, u32> = BTreeMap::new();
         let setups: Vec<(String, String, Setup)> = rows(file)?
             .into_iter()
-            .map(|(name, task)| {
-                let setup = Setup::new(self.spec, Some(task), self.base, &client)
+            .map(|(name, row)| {
+                let mut spec = self.spec.clone();
+                spec.expected = row.expected.or(spec.expected);
+                spec.context = row.context.or(spec.context);
+                let setup = Setup::new(&spec, Some(row.task), self.base, &client)
                     .with_context(|| format!("failed to set up the loop of task `{name}`"))?;
                 // Rows with one task are loops of their own all the same.
                 let place = equal.entry(setup.config_hash.clone()).or_default();
@@ -180,26 +187,29 @@ impl Many<'_> {
     }
 }
 
-/// Each row's name (its `id`, else its place) and its task.
-fn rows(file: &Path) -> anyhow::Result<Vec<(String, String)>> {
+/// The rows, each with its name: its `id`, else its place.
+fn rows(file: &Path) -> anyhow::Result<Vec<(String, Row)>> {
     crate::inputs::note(file);
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("failed to read `{}`", file.display()))?;
-    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut rows: Vec<(String, Row)> = Vec::new();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = || format!("`{}`, line {}", file.display(), i + 1);
         let row: Row = crate::config::from_json(line).with_context(|| {
-            format!("{}: expected an object with `task`, and `id` where wanted", place())
+            format!(
+                "{}: expected an object with `task`, and `id`, `expected`, `context` where wanted",
+                place()
+            )
         })?;
-        let name = row.id.unwrap_or_else(|| (rows.len() + 1).to_string());
+        let name = row.id.clone().unwrap_or_else(|| (rows.len() + 1).to_string());
         if let Some(first) = lines.insert(name.clone(), i + 1) {
             anyhow::bail!(
                 "{}: the id `{name}` stands in line {first} already: ids tell tasks apart (a row without one has its number)",
                 place()
             );
         }
-        rows.push((name, row.task));
+        rows.push((name, row));
     }
     Ok(rows)
 }

@@ -267,6 +267,10 @@ impl State {
             fired.dedup_by_key(|f| f.reason);
         }
         let reasons: Vec<Reason> = fired.iter().map(|f| f.reason).collect();
+        if judgement.has_quorum() {
+            let fell = reasons.contains(&Reason::Regressed);
+            self.falls = if fell { self.falls + 1 } else { 0 };
+        }
         // `fired` is in the order of a step.
         match fired.first() {
             Some(first)
@@ -394,12 +398,15 @@ impl State {
     }
 
     /// Whether a condition would end the run on a fall or a swing that may be noise, for all
-    /// that is known. Its milder actions stand; the end has to wait for a noise band.
+    /// that is known. Its milder actions stand; the end has to wait for a noise band. Of judges
+    /// that vary one low score says little even beyond the band, since every output is another
+    /// chance of one: the end on a fall from the best takes two in a row.
     fn holds_back(&self, fired: &Fired, steps: usize) -> bool {
         let needs_noise =
             matches!(fired.reason, Reason::Regressed | Reason::Diverged | Reason::Oscillating);
         let ends = fired.actions.get(steps).is_none_or(|action| *action == Action::Exit);
-        needs_noise && ends && !self.knows_noise()
+        let once = fired.reason == Reason::Regressed && self.noise_band() > 0.0 && self.falls < 2;
+        needs_noise && ends && (once || !self.knows_noise())
     }
 
     fn refused(&mut self, budget: Budget) -> Vec<Command> {

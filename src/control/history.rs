@@ -98,7 +98,8 @@ pub struct Record {
     pub decision: Option<Decision>,
     /// Required judges and criteria that failed.
     pub required_failed: u32,
-    /// The criteria, in the rubric's order.
+    /// The criteria, in the rubric's order; kept for the first, the best and the last two
+    /// outputs.
     pub criteria: Vec<CriterionMark>,
     /// Largest minus smallest vote.
     pub spread: Option<f64>,
@@ -117,6 +118,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// Lets go of what only the first, the best and the newest outputs are asked for.
+    pub(super) fn slim(&mut self) {
+        self.criteria = Vec::new();
+        self.profile = None;
+    }
+
     /// By what outputs are ranked: accepted ones first, then those that fail the fewest
     /// required judges and criteria, then by score. `None` without a score.
     pub(super) fn rank(&self) -> Option<(bool, std::cmp::Reverse<u32>, Score)> {

@@ -155,12 +155,12 @@ pub enum Entry {
         /// In [0,1].
         score: f64,
     },
-    /// Of several starts one was dropped.
+    /// Of several starts the worse ones were dropped.
     Dropped {
         /// Which, from 1.
-        start: u32,
-        /// Its outputs until then.
-        generations: u32,
+        starts: Vec<u32>,
+        /// After so many outputs of each.
+        after: u32,
     },
     /// Of several starts a finalist was judged afresh.
     Final {

@@ -15,6 +15,7 @@ pub mod feedback;
 mod history;
 mod journal;
 mod judgement;
+pub mod lint;
 pub mod log;
 mod noise;
 mod outcome;

@@ -17,8 +17,11 @@ use crate::judge::process::{Sandbox, SandboxSpec, find_program};
 use crate::judge::{BuildContext, BuildError};
 use crate::panel::spec::JudgeSpec;
 use crate::panel::{Panel, PanelError, PanelSpec, Seat};
-use crate::provider::Client;
+use crate::provider::{Client, WorstCase};
 use crate::verdict::Fingerprint;
+
+/// Prompt tokens a planned token: plans estimate, reservations must hold.
+const PLAN_MARGIN: u64 = 4;
 
 /// Why a loop can't start.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +62,10 @@ pub struct Setup {
     pub name: String,
     /// What the agent is asked.
     pub task: String,
+    /// What judges compare outputs with, where there is something; the agent never sees it.
+    pub expected: Option<String>,
+    /// What judges are shown beside the task.
+    pub context: Option<String>,
     /// When to end.
     pub policy: Arc<Policy>,
     /// What judges.
@@ -147,6 +154,8 @@ impl Setup {
             name: spec.name.clone(),
             config_hash: Fingerprint::of("loop", &identity).to_string(),
             task,
+            expected: spec.expected.clone(),
+            context: spec.context.clone(),
             policy: Arc::new(policy),
             panel,
             config,
@@ -165,6 +174,40 @@ impl Setup {
     #[must_use]
     pub fn uses_models(&self) -> bool {
         self.agent.model().is_some() || seats(&self.panel).any(|s| s.judge.model().is_some())
+    }
+
+    /// The case of an output.
+    pub(super) fn case(&self, output: &str) -> Case {
+        let mut case = Case::new(self.task.clone(), output);
+        case.expected.clone_from(&self.expected);
+        case.context.clone_from(&self.context);
+        case
+    }
+
+    /// The most that the judges of these panels take, each so many times over.
+    pub(super) fn judging(&self, output: &str, rounds: &[(&Panel, u64)]) -> WorstCase {
+        let case = self.case(output);
+        let mut worst = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
+        for (panel, rounds) in rounds {
+            for seat in &panel.seats {
+                let plan = seat.judge.plan(&case);
+                let times = rounds * u64::from(seat.samples);
+                worst.tokens_in += plan.tokens_in * PLAN_MARGIN * times;
+                worst.tokens_out += plan.tokens_out * times;
+                let cost = plan.cost_usd.unwrap_or(0.0) * times as f64 * PLAN_MARGIN as f64;
+                worst.micro_dollars =
+                    worst.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
+            }
+        }
+        worst
+    }
+
+    /// What a call of the agent with this prompt takes, as far as that is known before, and the
+    /// most that judging and confirming an output of this size takes.
+    pub(super) fn worst_case(&self, prompt: &str, output: &str) -> (WorstCase, WorstCase) {
+        let nothing = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
+        let call = self.agent.worst_case(prompt).unwrap_or(nothing);
+        (call, self.judging(output, &self.rounds()))
     }
 
     /// The panel of a judgement.

@@ -26,6 +26,12 @@ pub struct LoopSpec {
     /// What the agent is asked, where the command line does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// What judges compare outputs with, such as the right answer. The agent never sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What judges are shown beside the task, such as sources. The agent sees only the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
     /// What makes outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSpec>,

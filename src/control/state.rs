@@ -78,6 +78,10 @@ pub struct State {
     pub(super) accepting: Vec<Reason>,
     pub(super) elapsed_ms: u64,
     pub(super) spent: Spent,
+    /// The places of the records that are whole.
+    whole: Vec<usize>,
+    /// Judged outputs in a row that lay below the best by more than noise.
+    pub(super) falls: u32,
 }
 
 impl State {
@@ -110,6 +114,8 @@ impl State {
             accepting: Vec::new(),
             elapsed_ms: 0,
             spent: Spent::default(),
+            whole: Vec::new(),
+            falls: 0,
         }
     }
 
@@ -267,6 +273,22 @@ impl State {
         }
         self.records.push(record);
         self.seen.add(generation, output);
+        self.slim();
+    }
+
+    /// Leaves of records that nobody goes on from what a table needs: the first, the best and
+    /// the last two stay whole.
+    fn slim(&mut self) {
+        let newest = self.records.len() - 1;
+        self.whole.push(newest);
+        let (best, segment) = (self.best, self.segment_best);
+        let stays = |place: usize| {
+            place == 0 || place + 1 >= newest || Some(place) == best || Some(place) == segment
+        };
+        for place in self.whole.iter().filter(|place| !stays(**place)) {
+            self.records[*place].slim();
+        }
+        self.whole.retain(|place| stays(*place));
     }
 
     /// Closes the output that is being judged, with what is known of it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::judge::no_room;
-use super::{Driver, LoopError, Notice};
+use super::{Driver, LoopError, Notice, TOLD};
 use crate::control::event::{AgentFault, Answer, Budget, Command, Directive, Event, Round, What};
 use crate::control::history::Output;
 use crate::control::judgement::Judgement;
@@ -135,6 +135,9 @@ impl Driver<'_> {
             return Judgement { commands, refused, ..Judgement::of(ruling) };
         }
         if ruling.score.is_some() {
+            // Nobody goes on from other versions than the best and the newest.
+            let best = self.state.best().map(|record| record.generation);
+            self.findings.retain(|own, _| *own + 1 >= generation || Some(*own) == best);
             self.findings.insert(generation, ruling.feedback.clone());
             let vetoes = ruling.vetoes().into_iter().map(str::to_owned).collect();
             self.vetoes.insert(generation, vetoes);
@@ -153,7 +156,12 @@ impl Driver<'_> {
     pub(super) fn tell(&mut self, directive: Option<&Directive>) {
         let base = directive.and_then(|directive| directive.base_generation);
         if let Some(findings) = base.and_then(|generation| self.findings.get(&generation)) {
-            self.told.extend(findings.iter().map(|finding| finding.text.clone()));
+            let texts = findings.iter().map(|finding| finding.text.clone());
+            let new: Vec<String> = texts.filter(|text| !self.told.contains(text)).collect();
+            self.told.extend(new);
+            while self.told.len() > TOLD {
+                self.told.pop_front();
+            }
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Driver, LoopError, Notice, PLAN_MARGIN};
-use crate::case::Case;
+use super::{Driver, LoopError, Notice};
 use crate::control::agent::{Made, Request};
 use crate::control::dispute::{self, Dispute};
 use crate::control::event::{AgentFault, Budget, Command, Directive, What};
@@ -152,27 +151,8 @@ impl Driver<'_> {
         prompt: &str,
         current: Option<&Version>,
     ) -> Result<Reservation, NoRoom> {
-        let case = Case::new(
-            self.setup.task.clone(),
-            current.map_or(prompt, |version| version.output.as_str()),
-        );
-        let mut judging = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
-        for (panel, rounds) in self.setup.rounds() {
-            for seat in &panel.seats {
-                let plan = seat.judge.plan(&case);
-                let times = rounds * u64::from(seat.samples);
-                judging.tokens_in += plan.tokens_in * PLAN_MARGIN * times;
-                judging.tokens_out += plan.tokens_out * times;
-                let cost = plan.cost_usd.unwrap_or(0.0) * times as f64 * PLAN_MARGIN as f64;
-                judging.micro_dollars =
-                    judging.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
-            }
-        }
-        let call = self
-            .setup
-            .agent
-            .worst_case(prompt)
-            .unwrap_or(WorstCase { micro_dollars: Some(0), ..WorstCase::default() });
+        let output = current.map_or(prompt, |version| version.output.as_str());
+        let (call, judging) = self.setup.worst_case(prompt, output);
         let worst = WorstCase {
             micro_dollars: call.micro_dollars.zip(judging.micro_dollars).map(|(a, b)| a + b),
             tokens_in: call.tokens_in + judging.tokens_in,

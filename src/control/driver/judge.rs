@@ -5,7 +5,6 @@ use std::sync::PoisonError;
 
 use super::report::describe;
 use super::{CHECK_TIMEOUT, Driver, LoopError, Notice};
-use crate::case::Case;
 use crate::control::dispute::Dispute;
 use crate::control::event::{Command, Round, What};
 use crate::control::journal::Verdicts;
@@ -42,9 +41,13 @@ impl Driver<'_> {
             self.journal
                 .append(Entry::Judged { generation, verdict: Box::new(verdict.clone()) })?;
         }
-        let mut case = Case::new(self.setup.task.clone(), output.clone());
+        let mut case = self.setup.case(&output);
         if round == Round::Dispute {
-            case.context = Some(Dispute::context(&self.disputes));
+            let dispute = Dispute::context(&self.disputes);
+            case.context = Some(match case.context {
+                Some(context) => format!("{context}\n\n{dispute}"),
+                None => dispute,
+            });
         }
         let context = self.context(format!("{}/judge/{generation}/{round:?}/{retry}", self.run));
         let verdicts = Verdicts { journal: &self.journal, generation, failed: Default::default() };

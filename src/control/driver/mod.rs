@@ -9,7 +9,7 @@ mod generate;
 mod judge;
 mod report;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,14 +38,14 @@ use crate::verdict::{Usage, Verdict};
 /// Earlier outputs that a prompt can mention.
 const EARLIER: usize = 20;
 
+/// Findings that are remembered as told, the newest.
+const TOLD: usize = 200;
+
 /// How long a command of the policy may run.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
 const IN_DOUBT: &str =
     "a call with side effects was cut off: resume with `--answer continue` to make it again";
-
-/// Prompt tokens a planned token: plans estimate, reservations must hold.
-pub(super) const PLAN_MARGIN: u64 = 4;
 
 /// Where and how a loop runs.
 #[derive(Debug)]
@@ -243,7 +243,7 @@ struct Driver<'a> {
     vetoes: BTreeMap<u32, Vec<String>>,
     snapshots: BTreeMap<u32, String>,
     next: BTreeMap<u32, String>,
-    told: BTreeSet<String>,
+    told: VecDeque<String>,
     /// What the agent disputes beside the newest output, and every finding it has disputed.
     disputes: Vec<Dispute>,
     rebutted: BTreeSet<String>,
@@ -318,7 +318,7 @@ pub(super) async fn run_part(
         vetoes: BTreeMap::new(),
         snapshots: BTreeMap::new(),
         next: BTreeMap::new(),
-        told: BTreeSet::new(),
+        told: VecDeque::new(),
         disputes: Vec::new(),
         rebutted: BTreeSet::new(),
         known: Vec::new(),

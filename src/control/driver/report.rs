@@ -40,7 +40,7 @@ impl Driver<'_> {
             findings: base.and_then(|g| self.findings.get(&g).cloned()).unwrap_or_default(),
             rejected_by: base.and_then(|g| self.vetoes.get(&g).cloned()).unwrap_or_default(),
             criteria: record.map(|record| record.criteria.clone()).unwrap_or_default(),
-            told: self.told.clone(),
+            told: self.told.iter().cloned().collect(),
             disputed: self.rebutted.clone(),
             earlier,
             directive: directive.clone(),

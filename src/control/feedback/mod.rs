@@ -18,13 +18,13 @@ use super::judgement::CriterionMark;
 use crate::config::Problem;
 use crate::ruling::Finding;
 use crate::score::Score;
-use crate::text::{excerpt, truncate};
+use crate::text::{excerpt, truncate, truncate_at_word};
 
 /// Characters of a finding that was told before.
 const AGAIN: usize = 100;
 
 /// Characters of the summary of an earlier output.
-const SUMMARY: usize = 80;
+const SUMMARY: usize = 200;
 
 /// The section `[feedback]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -354,8 +354,7 @@ impl Composer<'_> {
                     || self.words.not_judged.to_owned(),
                     |s| format!("{:.2}", s.get()),
                 );
-                let summary = excerpt(truncate(&version.output, 4 * SUMMARY), SUMMARY).into_owned();
-                format!("- {} ({score}): {summary}", version.generation)
+                format!("- {} ({score}): {}", version.generation, summary(&version.output))
             })
             .collect();
         (!lines.is_empty()).then(|| format!("# {}\n\n{}", self.words.earlier, lines.join("\n")))
@@ -414,6 +413,16 @@ impl Composer<'_> {
         }
         lines
     }
+}
+
+/// One line of an output: white space folded, cut between words and never inside a character.
+fn summary(output: &str) -> String {
+    // What is cut off need not be folded.
+    let start = truncate(output.trim_start(), 4 * SUMMARY);
+    let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short = truncate_at_word(&line, SUMMARY - 3);
+    let cut = short.len() < line.len() || start.len() < output.trim_start().trim_end().len();
+    if cut { format!("{}...", short.trim_end()) } else { line }
 }
 
 /// The text between fences longer than any in it.

@@ -150,3 +150,56 @@ fn a_template_sees_the_material_and_a_misspelt_variable_is_an_error() {
 fn an_output_can_not_close_its_own_fence() {
     assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
 }
+
+#[test]
+fn b_20_the_builder_renders_the_version_it_is_given_and_picks_none() {
+    let mut own = material();
+    own.other = Some(version(7, "Another poem, the best one.", 0.9));
+    own.best = Score::new(0.9).ok();
+    own.directive.focus = vec!["rhyme".to_owned()];
+    let text = prompt(FeedbackSpec::default(), &own);
+    assert!(text.contains("Rain falls.") && !text.contains("Another poem"), "{text}");
+    assert!(text.contains("Attend first to: rhyme"), "{text}");
+}
+
+#[test]
+fn b_41_an_earlier_version_is_one_line_cut_between_words_and_whole_characters() {
+    let cut = |output: &str| {
+        let mut own = material();
+        own.earlier = vec![version(1, output, 0.3)];
+        let text = prompt(FeedbackSpec::default(), &own);
+        let line = text.lines().find(|line| line.starts_with("- 1 (0.30): ")).unwrap();
+        line.trim_start_matches("- 1 (0.30): ").to_owned()
+    };
+    let words = "a sentence of\n\nsome words ".repeat(50);
+    let short = cut(&words);
+    assert!(short.chars().count() <= 200 && short.ends_with("..."), "{short}");
+    let last = short.trim_end_matches("...").split(' ').next_back().unwrap();
+    assert!(["a", "sentence", "of", "some", "words"].contains(&last), "{short}");
+    let chinese = cut(&"春天来了，花都开了。".repeat(100));
+    assert!(chinese.chars().count() <= 200 && chinese.chars().count() > 150, "{chinese}");
+    // A family is one character of seven code points.
+    let emoji = cut(&"👨‍👩‍👧‍👦".repeat(400));
+    let whole = emoji.trim_end_matches("...");
+    assert_eq!(whole.replace("👨‍👩‍👧‍👦", ""), "", "{emoji}");
+    assert_eq!(cut("  short\n text "), "short text");
+}
+
+#[test]
+fn findings_are_numbered_for_a_dispute_until_they_were_disputed() {
+    let spec = FeedbackSpec { disputes: true, ..FeedbackSpec::default() };
+    let mut own = material();
+    let text = prompt(spec.clone(), &own);
+    assert!(
+        text.contains("- [1] strict: It has no rhyme.") && text.contains("DISPUTE 1"),
+        "{text}"
+    );
+    own.disputed = ["It has no rhyme.".to_owned()].into();
+    own.directive.overruled = true;
+    let text = prompt(spec.clone(), &own);
+    assert!(text.contains("- strict: It has no rhyme.") && text.contains("[2]"), "{text}");
+    assert!(text.contains("the finding stands"), "{text}");
+    own.disputed.insert("It is too short.".to_owned());
+    assert!(!prompt(spec, &own).contains("DISPUTE"));
+    assert!(!prompt(FeedbackSpec::default(), &material()).contains("DISPUTE"));
+}

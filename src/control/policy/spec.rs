@@ -158,6 +158,11 @@ impl Default for BudgetSpec {
     }
 }
 
+/// US dollars in whole millionths, as they are written: 8.2 is 8 200 000 and no less.
+fn micro(usd: f64) -> u64 {
+    (usd * 1e6).round() as u64
+}
+
 impl BudgetSpec {
     pub(super) fn check(&self) -> Result<(), Problem> {
         // A zero budget would end the run at its first step and is never what was meant.
@@ -174,8 +179,8 @@ impl BudgetSpec {
         if self.tokens == 0 {
             return Err(Problem::new("tokens", "expected 1 or more, found 0"));
         }
-        if self.usd.is_some_and(|usd| !(usd.is_finite() && usd > 0.0)) {
-            return Err(Problem::new("usd", "expected US dollars above 0"));
+        if self.usd.is_some_and(|usd| !(usd.is_finite() && micro(usd) > 0)) {
+            return Err(Problem::new("usd", "expected US dollars, a millionth or more"));
         }
         if self.evaluations == Some(0) {
             return Err(Problem::new("evaluations", "expected 1 or more, found 0"));
@@ -189,7 +194,7 @@ impl BudgetSpec {
             max_generations: self.max_generations,
             elapsed_ms: (self.seconds * 1000.0) as u64,
             tokens: Some(self.tokens),
-            micro_dollars: self.usd.map(|usd| (usd * 1e6) as u64),
+            micro_dollars: self.usd.map(micro),
             evaluations: self.evaluations,
         };
         let least = |own: Option<u64>, other: u64| Some(own.map_or(other, |own| own.min(other)));
@@ -203,7 +208,7 @@ impl BudgetSpec {
                 }
                 Condition::TokenBudget { tokens } => limits.tokens = least(limits.tokens, *tokens),
                 Condition::CostBudget { usd } => {
-                    limits.micro_dollars = least(limits.micro_dollars, (usd * 1e6) as u64);
+                    limits.micro_dollars = least(limits.micro_dollars, micro(*usd));
                 }
                 Condition::EvaluationBudget { n } => {
                     limits.evaluations = least(limits.evaluations, *n);

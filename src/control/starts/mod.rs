@@ -8,7 +8,7 @@
 
 mod spec;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,9 +26,8 @@ use super::outcome::{Class, Outcome, Reason};
 use super::result::{Report, StartResult};
 use super::setup::{Setup, SetupError};
 use super::spec::LoopSpec;
-use crate::case::Case;
 use crate::config::Problem;
-use crate::provider::{CallContext, Client, Held, Ledger, LedgerLimits, WorstCase};
+use crate::provider::{CallContext, Client, Held, Ledger, LedgerLimits};
 use crate::ruling::Ruling;
 use crate::score::Score;
 use crate::verdict::{Fingerprint, Usage};
@@ -153,7 +152,7 @@ pub async fn run(
         ledger,
         before_ms: 0,
         began: Instant::now(),
-        dropped: BTreeMap::new(),
+        drops: Vec::new(),
         finals: BTreeMap::new(),
         resumed: 0,
         told_end: false,
@@ -174,8 +173,8 @@ struct Group<'a, 'b> {
     ledger: Arc<Ledger>,
     before_ms: u64,
     began: Instant,
-    /// Starts that were dropped, and after how many outputs.
-    dropped: BTreeMap<u32, u32>,
+    /// Starts that were dropped, in the order of the drops, and after how many outputs.
+    drops: Vec<(Vec<u32>, u32)>,
     /// The fresh rulings on finalists.
     finals: BTreeMap<u32, Ruling>,
     resumed: u32,
@@ -209,15 +208,13 @@ impl Group<'_, '_> {
             note(&line);
             self.before_ms = self.before_ms.max(line.elapsed_ms);
             match line.entry {
-                Entry::Started { config_hash, .. } if i == 0 => {
-                    if config_hash != self.starts.config_hash {
-                        return Err(LoopError::Changed { run: self.run.clone() });
-                    }
+                Entry::Started { config_hash, .. }
+                    if i == 0 && config_hash == self.starts.config_hash => {}
+                Entry::Started { .. } if i == 0 => {
+                    return Err(LoopError::Changed { run: self.run.clone() });
                 }
                 _ if i == 0 => return Err(LoopError::NoBeginning { run: self.run.clone() }),
-                Entry::Dropped { start, generations } => {
-                    self.dropped.insert(start, generations);
-                }
+                Entry::Dropped { starts, after } => self.drops.push((starts, after)),
                 Entry::Final { start, ruling } => {
                     self.finals.insert(start, *ruling);
                 }
@@ -279,6 +276,12 @@ impl Group<'_, '_> {
         let mut known: BTreeMap<u32, Driven> = BTreeMap::new();
         let mut live: Vec<u32> = (1..=self.starts.setups.len() as u32).collect();
         let mut cap = self.starts.spec.generations;
+        // What an earlier process has dropped stays so, whatever the others have done since.
+        for (dropped, after) in self.drops.clone() {
+            self.stage(&dropped, Some(after), &mut known).await?;
+            live.retain(|start| !dropped.contains(start));
+            cap = after + self.starts.spec.generations;
+        }
         loop {
             let last = live.len() <= FINALISTS;
             self.stage(&live, (!last).then_some(cap), &mut known).await?;
@@ -301,7 +304,11 @@ impl Group<'_, '_> {
             if last || finalists.iter().any(passes) {
                 return self.finish(&known, &finalists, None);
             }
-            live = self.halve(&live, &known, live.len().div_ceil(2).max(FINALISTS))?;
+            let keep = live.len().div_ceil(2).max(FINALISTS);
+            let dropped = self.best_first(&live, &known).split_off(keep);
+            live.retain(|start| !dropped.contains(start));
+            self.append(Entry::Dropped { starts: dropped.clone(), after: cap })?;
+            self.drops.push((dropped, cap));
             cap += self.starts.spec.generations;
             if kept_back.is_none() {
                 kept_back = self.keep_back();
@@ -312,16 +319,8 @@ impl Group<'_, '_> {
     /// What judging the finalists will take, as far as it can be known from the task.
     fn keep_back(&self) -> Option<crate::provider::Reservation> {
         let setup = self.starts.first();
-        let case = Case::new(setup.task.clone(), setup.task.clone());
-        let mut worst = WorstCase { micro_dollars: Some(0), ..WorstCase::default() };
-        for seat in &setup.panel_of(Round::Confirm(1)).seats {
-            let plan = seat.judge.plan(&case);
-            let times = FINALISTS as u64 * u64::from(seat.samples);
-            worst.tokens_in += plan.tokens_in * super::driver::PLAN_MARGIN * times;
-            worst.tokens_out += plan.tokens_out * times;
-            let cost = plan.cost_usd.unwrap_or(0.0) * times as f64;
-            worst.micro_dollars = worst.micro_dollars.map(|sum| sum + (cost * 1e6).ceil() as u64);
-        }
+        let finals = [(setup.panel_of(Round::Confirm(1)), FINALISTS as u64)];
+        let worst = setup.judging(&setup.task, &finals);
         // Where not even this fits, the starts themselves will say so.
         self.ledger.reserve(worst).ok()
     }
@@ -380,32 +379,6 @@ impl Group<'_, '_> {
         ranked
     }
 
-    /// Keeps the best, and writes down who was dropped. Those that an earlier process dropped
-    /// stay so.
-    fn halve(
-        &mut self,
-        live: &[u32],
-        known: &BTreeMap<u32, Driven>,
-        keep: usize,
-    ) -> Result<Vec<u32>, LoopError> {
-        let ranked = self.best_first(live, known);
-        let before: BTreeSet<u32> =
-            live.iter().copied().filter(|start| self.dropped.contains_key(start)).collect();
-        let losers: Vec<u32> =
-            if before.is_empty() { ranked[keep..].to_vec() } else { before.into_iter().collect() };
-        for start in &losers {
-            if !self.dropped.contains_key(start) {
-                let generations = known[start].report.generations;
-                self.dropped.insert(*start, generations);
-                self.append(Entry::Dropped { start: *start, generations })?;
-            }
-        }
-        let mut kept: Vec<u32> =
-            ranked.into_iter().filter(|start| !losers.contains(start)).collect();
-        kept.sort_unstable();
-        Ok(kept)
-    }
-
     /// Judges the best output of each finalist once more, by judges or samples that had no part
     /// in its being chosen.
     async fn judge_afresh(
@@ -419,7 +392,7 @@ impl Group<'_, '_> {
             }
             let setup = &self.starts.setups[*start as usize - 1];
             let Some(best) = &known[start].report.best else { continue };
-            let case = Case::new(setup.task.clone(), best.output.clone());
+            let case = setup.case(&best.output);
             let left = setup.policy.limits.elapsed_ms.saturating_sub(self.elapsed_ms());
             let scope = format!("{}/final/{start}", self.run);
             let inner = Arc::clone(&self.options.replies);
@@ -517,7 +490,11 @@ impl Group<'_, '_> {
             .map(|(start, driven)| StartResult {
                 start: *start,
                 picked: *start == picked,
-                dropped_after: self.dropped.get(start).copied(),
+                dropped_after: self
+                    .drops
+                    .iter()
+                    .find(|(starts, _)| starts.contains(start))
+                    .map(|_| driven.report.generations),
                 reason: (!driven.paused).then_some(driven.report.reason),
                 generations: driven.report.generations,
                 score: driven.score(),

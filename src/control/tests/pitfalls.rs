@@ -431,3 +431,121 @@ fn classic_forms_end_at_once() {
     assert_eq!(played.reason(), "plateau_below_target");
     assert_eq!(played.outcome().reason.classic(), Some("converged"));
 }
+
+#[test]
+fn b_20_the_strategy_picks_base_and_emphasis_and_says_so_in_the_directive() {
+    let play_with = |strategy: Value| {
+        let policy = policy(json!({ "any": ["quality_threshold"] }), json!({}), strategy).unwrap();
+        play(policy, &scores(&[0.7, 0.4, 0.5]))
+    };
+    let bases = |played: &Played| {
+        let of = |d: &Directive| (d.base, d.base_generation);
+        played.directives.iter().map(of).collect::<Vec<_>>()
+    };
+    let newest = bases(&play_with(json!({})));
+    assert_eq!(newest[2..], [(Base::Current, Some(2)), (Base::Current, Some(3))]);
+    let best = bases(&play_with(json!({ "base": "best" })));
+    assert_eq!(best[2..], [(Base::Best, Some(1)), (Base::Best, Some(1))]);
+    let stressed = play_with(json!({ "adaptive": {} }));
+    assert!(stressed.directives[1].phase.is_some(), "a strategy that is declared is used");
+}
+
+#[test]
+fn b_23_money_is_in_whole_micro_dollars_and_as_it_is_written() {
+    for (usd, micro) in [(8.2, 8_200_000), (0.29, 290_000), (1.1, 1_100_000), (0.000_001, 1)] {
+        let limits = policy(json!({}), json!({ "usd": usd }), json!({})).unwrap().limits;
+        assert_eq!(limits.micro_dollars, Some(micro), "{usd}");
+        let leaf = json!({ "any": ["quality_threshold", { "cost_budget": { "usd": usd } }] });
+        assert_eq!(exit(leaf).limits.micro_dollars, Some(micro), "{usd}");
+    }
+    for usd in [0.0, -1.0, 0.000_000_1] {
+        assert!(policy(json!({}), json!({ "usd": usd }), json!({})).is_err(), "{usd}");
+    }
+}
+
+#[test]
+fn b_24_a_clock_that_jumps_back_neither_ends_nor_lengthens_a_run() {
+    let policy = policy(json!({}), json!({ "seconds": 10 }), json!({})).unwrap();
+    let at = |elapsed_ms, what| Event { elapsed_ms, spent: Spent::default(), what };
+    let state = State::new(Arc::new(policy));
+    let (state, _) = decide(state, &at(0, What::Begun));
+    let (state, _) = decide(state, &at(9_000, What::Generated(Output::of("a"))));
+    // Back by hours: the time that is known to be over stays over.
+    let (state, commands) = decide(state, &at(5, What::Judged(Box::new(judgement(0.5)))));
+    assert!(matches!(commands.first(), Some(Command::Generate(_))), "{commands:?}");
+    let (state, _) = decide(state, &at(9_500, What::Generated(Output::of("b"))));
+    // Forward by a day.
+    let (state, _) = decide(state, &at(86_400_000, What::Judged(Box::new(judgement(0.6)))));
+    assert_eq!(state.outcome().unwrap().reason, Reason::Deadline);
+    assert_eq!(state.outcome().unwrap().best, Some(2), "what was judged counts all the same");
+}
+
+#[test]
+fn b_35_an_output_is_remembered_even_where_its_judging_failed() {
+    let policy = exit(json!({
+        "any": ["quality_threshold", { "kind": "repeated_output", "actions": ["exit"] }],
+        "evaluation_retries": 0, "evaluator_failures": 9,
+    }));
+    let mut state = State::new(Arc::new(policy));
+    let mut clock = 0;
+    let mut step = |state: State, what| {
+        clock += 1;
+        decide(state, &Event { elapsed_ms: clock, spent: Spent::default(), what }).0
+    };
+    state = step(state, What::Begun);
+    state = step(state, What::Generated(Output::of("one")));
+    state = step(state, What::Judged(Box::new(Judgement::failed(true))));
+    state = step(state, What::Generated(Output::of("one")));
+    state = step(state, What::Judged(Box::new(judgement(0.5))));
+    assert_eq!(state.outcome().unwrap().reason, Reason::RepeatedOutput);
+    assert_eq!(
+        state.records()[0].output,
+        state.records()[1].output,
+        "by generation, with its hash"
+    );
+}
+
+#[test]
+fn b_36_repeats_are_looked_for_from_the_second_output_on_and_by_the_configured_mark() {
+    let turns = [
+        Turn::Text("one two three four five six", 0.5),
+        Turn::Text("one two three four five seven", 0.5),
+    ];
+    let repeats = |similarity: f64| {
+        let leaf =
+            json!({ "kind": "repeated_output", "similarity": similarity, "actions": ["exit"] });
+        play(any(json!([leaf])), &turns)
+    };
+    // Three shingles of five are shared.
+    assert_eq!((repeats(0.6).reason(), repeats(0.6).generations()), ("repeated_output", 2));
+    assert!(!repeats(0.7).ended);
+}
+
+#[test]
+fn b_60_two_loops_share_nothing() {
+    let policy = Arc::new(exit(json!({})));
+    let event = |what| Event { elapsed_ms: 0, spent: Spent::default(), what };
+    let begin = || decide(State::new(Arc::clone(&policy)), &event(What::Begun)).0;
+    let (mut a, mut b) = (begin(), begin());
+    for state in [&mut a, &mut b] {
+        let (next, _) = decide(state.clone(), &event(What::Generated(Output::of("same"))));
+        let (next, _) = decide(next, &event(What::Judged(Box::new(judgement(0.5)))));
+        *state = next;
+    }
+    assert!(a.outcome().is_none() && b.outcome().is_none(), "no start repeats another's output");
+    assert_eq!(a.records(), b.records());
+}
+
+#[test]
+fn of_judges_that_vary_a_fall_ends_the_run_only_when_it_lasts() {
+    let spec = json!({ "any": ["quality_regression"], "noise_sd": 0.05, "confirm": 0 });
+    let spec: ExitSpec = from_value(spec).unwrap();
+    let budget = BudgetSpec::default();
+    let policy = || Policy::new(&spec, &budget, &StrategySpec::default(), 0.9, false).unwrap();
+    let once = play(policy(), &scores(&[0.8, 0.4, 0.8, 0.4, 0.8, 0.4, 0.8]));
+    assert!(!once.ended, "{:?}", once.state.outcome());
+    let reverts = once.directives.iter().filter(|d| d.nudges == [Reason::Regressed]).count();
+    assert_eq!(reverts, 1, "it was met with the first action");
+    let lasting = play(policy(), &scores(&[0.8, 0.4, 0.4, 0.4]));
+    assert_eq!((lasting.reason(), lasting.generations()), ("regressed", 3));
+}

@@ -183,3 +183,28 @@ fn ten_thousand_steps_are_quick_and_small() {
     assert_eq!(state.best().map(|best| best.generation), Some(10_000));
     assert_eq!(state.outcome().map(|outcome| outcome.reason), None::<Reason>);
 }
+
+#[test]
+fn records_that_nobody_goes_on_from_keep_no_criteria() {
+    let policy = policy(
+        json!({ "any": ["quality_threshold"] }),
+        json!({ "max_generations": 1000, "seconds": 1e9, "tokens": 1_000_000_000_u64 }),
+        json!({}),
+    )
+    .unwrap();
+    let scores = [0.5, 0.7, 0.6, 0.8, 0.2, 0.3, 0.1, 0.4];
+    let turns: Vec<Turn> = scores
+        .iter()
+        .map(|score| Turn::Rounds(vec![with_criteria(*score, &[("a", false, false)])]))
+        .collect();
+    let played = play(policy, &turns);
+    let whole: Vec<u32> = played
+        .state
+        .records()
+        .iter()
+        .filter(|record| !record.criteria.is_empty())
+        .map(|record| record.generation)
+        .collect();
+    assert_eq!(whole, [1, 4, 7, 8], "the first, the best, and the last two");
+    assert!(played.state.records().iter().all(|record| record.score.is_some()));
+}
