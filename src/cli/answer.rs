@@ -167,7 +167,14 @@ fn read_file(path: &Path) -> anyhow::Result<String> {
 pub(super) fn text_or_file(argument: &str) -> anyhow::Result<String> {
     match argument.strip_prefix('@') {
         Some(file) => read_file(Path::new(file)),
-        None => Ok(argument.to_owned()),
+        None => {
+            if argument.len() < 256 && Path::new(argument).is_file() {
+                tracing::warn!(
+                    "`{argument}` is taken as the text itself: write `@{argument}` for what stands in the file"
+                );
+            }
+            Ok(argument.to_owned())
+        }
     }
 }
 

@@ -250,7 +250,7 @@ impl Outcome<'_> {
                 let of_model =
                     tally.judges.iter().any(|j| j.asks_models && j.statuses.get(status) > 0);
                 if let Some(cure) = cure(status, of_model) {
-                    next.push(format!("{n} {status}: {cure}"));
+                    next.push(format!("{n} {status}: {}", cure.replace("RUN", id)));
                 }
             }
         }
@@ -371,14 +371,15 @@ fn judges(judges: &[JudgeTally]) -> String {
                 margin,
                 latency,
                 tokens,
+                judge.outvoted.to_string(),
                 others.join(", "),
             ]
         })
         .collect();
     table(
-        &["judge", "votes", "mean", "95% ±", "time", "tokens", "without a vote"],
+        &["judge", "votes", "mean", "95% ±", "time", "tokens", "outvoted", "without a vote"],
         rows,
-        &[1, 2, 3, 4, 5],
+        &[1, 2, 3, 4, 5, 6],
     )
 }
 

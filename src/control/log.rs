@@ -537,6 +537,15 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
+    /// Why it ended; `None` while it has not.
+    #[must_use]
+    pub fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Running | Self::Interrupted => None,
+            Self::Ended(reason) => Some(reason),
+        }
+    }
+
     /// The name in lists.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -158,6 +158,8 @@ impl LoopView {
                     }
                 }
             }
+            // Of the log over several starts; each start has a log of its own.
+            Entry::Dropped { .. } | Entry::Final { .. } => {}
             Entry::Decided { generation, decision } => {
                 if let Some(own) = self.generation(generation) {
                     own.next = Some(decision);

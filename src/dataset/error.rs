@@ -40,6 +40,16 @@ pub enum DatasetError {
         /// The file.
         path: String,
     },
+    /// A JSON file that is one object.
+    #[error(
+        "`{path}` is one JSON object with the keys {keys}: expected a list of rows, or a row a line; the results of another tool become cases and judgements with `venire import`"
+    )]
+    OneObject {
+        /// The file.
+        path: String,
+        /// Its first keys by name.
+        keys: String,
+    },
     /// A `--map` that is not `field=column`.
     #[error("`{text}` is no field mapping: expected `field=column`, such as `output=completion`")]
     MapSyntax {

@@ -8,6 +8,8 @@ use std::path::Path;
 pub enum Format {
     /// Comma-separated values with a header, quoted as in RFC 4180.
     Csv,
+    /// As CSV, with semicolons: what spreadsheets write where the comma is the decimal mark.
+    SemicolonCsv,
     /// As CSV, with tabs.
     Tsv,
     /// One JSON object a line.
@@ -39,14 +41,20 @@ impl Format {
     }
 
     /// The format that the beginning of the data says: `{` begins JSON Lines, `[` a JSON
-    /// list; else it is CSV, or TSV when the first line holds a tab and no comma.
+    /// list; else it is CSV, or where the first line holds no comma, what its tab or semicolon
+    /// says.
     pub(crate) fn sniff(beginning: &[u8]) -> Self {
         match beginning.trim_ascii_start().first() {
             Some(b'{') => Self::JsonLines,
             Some(b'[') => Self::Json,
             _ => {
                 let line = beginning.split(|&b| b == b'\n').next().unwrap_or_default();
-                if line.contains(&b'\t') && !line.contains(&b',') { Self::Tsv } else { Self::Csv }
+                match line {
+                    line if line.contains(&b',') => Self::Csv,
+                    line if line.contains(&b'\t') => Self::Tsv,
+                    line if line.contains(&b';') => Self::SemicolonCsv,
+                    _ => Self::Csv,
+                }
             }
         }
     }
@@ -56,6 +64,7 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Csv => "CSV",
+            Self::SemicolonCsv => "CSV with semicolons",
             Self::Tsv => "TSV",
             Self::JsonLines => "JSON Lines",
             Self::Json => "JSON",

@@ -4,6 +4,7 @@
 //! call is paid: what can't be rewound (standard input, a pipe) goes to a temporary file
 //! first. Gzip is told by its first bytes, not by the name.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -56,8 +57,18 @@ impl Source {
             .ok_or_else(|| DatasetError::Extension { path: name.clone() })?;
         let mut source =
             Self { name: name.as_str().into(), path: path.to_owned(), format, _spool: None };
-        if format == Format::Json && source.beginning()?.trim_ascii_start().starts_with(b"{") {
-            source.format = Format::JsonLines;
+        match format {
+            Format::Json => {
+                let beginning = source.beginning()?;
+                if beginning.trim_ascii_start().starts_with(b"{") {
+                    source.refuse_one_object(&beginning)?;
+                    source.format = Format::JsonLines;
+                }
+            }
+            Format::Csv if Format::sniff(&source.beginning()?) == Format::SemicolonCsv => {
+                source.format = Format::SemicolonCsv;
+            }
+            _ => {}
         }
         Ok(source)
     }
@@ -106,6 +117,28 @@ impl Source {
 
     pub(crate) fn read_error(&self, source: io::Error) -> DatasetError {
         DatasetError::Read { path: self.name.to_string(), source }
+    }
+
+    /// Refuses a `.json` file that is one object over several lines: no list of rows, and no
+    /// row a line. Most are another tool's results.
+    fn refuse_one_object(&self, beginning: &[u8]) -> Result<(), DatasetError> {
+        let first = beginning.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
+        let open = serde_json::from_slice::<serde::de::IgnoredAny>(first)
+            .is_err_and(|error| error.is_eof());
+        if !open {
+            return Ok(());
+        }
+        let reader = self.bytes(None)?.reader;
+        match serde_json::from_reader::<_, HashMap<String, serde::de::IgnoredAny>>(reader) {
+            Ok(object) => {
+                let mut keys: Vec<String> =
+                    object.into_keys().map(|key| format!("`{key}`")).collect();
+                keys.sort();
+                keys.truncate(8);
+                Err(DatasetError::OneObject { path: self.name.to_string(), keys: keys.join(", ") })
+            }
+            Err(_) => Ok(()),
+        }
     }
 
     /// The first bytes of the decompressed text, without a byte order mark.

@@ -152,6 +152,7 @@ impl Table {
         let reader = input.reader;
         let rows = match source.format() {
             Format::Csv => Rows::Csv(CsvRows::new(reader, b',', max_row_bytes)),
+            Format::SemicolonCsv => Rows::Csv(CsvRows::new(reader, b';', max_row_bytes)),
             Format::Tsv => Rows::Csv(CsvRows::new(reader, b'\t', max_row_bytes)),
             Format::JsonLines => Rows::Json(JsonRows::lines(reader, max_row_bytes)),
             Format::Json => Rows::Json(JsonRows::list(reader, max_row_bytes)),

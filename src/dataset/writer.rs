@@ -114,6 +114,7 @@ impl Writer {
             Format::JsonLines => Layout::Lines(stream),
             Format::Json => Layout::List(stream),
             Format::Csv => table(stream, b','),
+            Format::SemicolonCsv => table(stream, b';'),
             Format::Tsv => table(stream, b'\t'),
         };
         Self { name, layout, columns: Vec::new(), header: false, rows: 0 }

@@ -461,12 +461,34 @@ impl Panel {
             warnings.extend(own.into_iter().map(|said| format!("`{}`: {said}", seat.name)));
         }
         warnings.extend(self.profile().map(InForce::warnings).unwrap_or_default());
+        warnings.extend(self.idle_weights());
         if self.sequential && !self.asks_in_turn() {
             warnings.push(
                 "`sequential` has no effect under this profile: a higher vote may lower its key, or it is about one criterion; every judge is asked".to_owned(),
             );
         }
         warnings
+    }
+
+    /// Judges whose weight the aggregator does not look at.
+    fn idle_weights(&self) -> Option<String> {
+        let aggregate = self.rules.settings.aggregate;
+        if aggregate.uses_weights() {
+            return None;
+        }
+        let weighted: Vec<String> = self
+            .seats
+            .iter()
+            .filter(|seat| seat.weight != 1.0 && seat.weight > 0.0)
+            .map(|seat| format!("`{}`", seat.name))
+            .collect();
+        (!weighted.is_empty()).then(|| {
+            format!(
+                "the `weight` of {} has no effect: `aggregate = \"{}\"` counts every vote once, `weighted_median` and `mean` use weights",
+                weighted.join(", "),
+                aggregate.name()
+            )
+        })
     }
 
     fn families(&self) -> Vec<String> {
@@ -483,7 +505,7 @@ impl Panel {
             .filter(|(_, names)| names.len() > 1)
             .map(|(family, names)| {
                 format!(
-                    "{} share the model family `{family}`: judges of one family err together, so their votes count for less than their number",
+                    "{} share the model family `{family}`: judges of one family err together, so their votes tell less than as many independent ones (each is still counted in full)",
                     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
                 )
             })

@@ -63,6 +63,12 @@ impl Aggregate {
         }
     }
 
+    /// Whether the weights of seats have a part in it.
+    #[must_use]
+    pub fn uses_weights(self) -> bool {
+        matches!(self, Self::WeightedMedian | Self::Mean | Self::Majority)
+    }
+
     /// Whether it is nothing without a profile.
     #[must_use]
     pub fn needs_profile(self) -> bool {

@@ -9,8 +9,8 @@ use minijinja::{Environment, Value, context};
 
 use super::markdown::share;
 use super::words::{
-    beginning, decision, is_shared, marks, new_findings, number, plain, plain_lines, plural,
-    reason, vote,
+    beginning, decision, first_finding, is_shared, marks, new_findings, number, plain, plain_lines,
+    plural, reason, vote,
 };
 use super::{About, Judged, ReportError, Worth, Written, page, totals};
 use crate::case::Case;
@@ -245,8 +245,8 @@ fn why(ruling: &Ruling) -> String {
     if ruling.reason != Reason::Threshold || words.contains("tiebreak") {
         said.push(words);
     }
-    if let Some(finding) = ruling.feedback.first() {
-        let (text, left) = beginning(&finding.text, 160);
+    if let Some(finding) = first_finding(ruling) {
+        let (text, left) = beginning(&finding, 160);
         said.push(format!("{text}{}", if left > 0 { "…" } else { "" }));
     }
     if said.is_empty() { "texts and votes".to_owned() } else { said.join(" · ") }

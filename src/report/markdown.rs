@@ -86,8 +86,8 @@ pub(super) fn share(tally: &Tally) -> Option<String> {
 
 fn judges(out: &mut dyn Write, tally: &Tally) -> Result<(), ReportError> {
     writeln!(out, "\n## Judges\n")?;
-    writeln!(out, "| judge | votes | mean | 95% ± | without a vote |")?;
-    writeln!(out, "| --- | ---: | ---: | ---: | --- |")?;
+    writeln!(out, "| judge | votes | mean | 95% ± | outvoted | without a vote |")?;
+    writeln!(out, "| --- | ---: | ---: | ---: | ---: | --- |")?;
     let two = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
     for judge in &tally.judges {
         let others: Vec<String> = judge
@@ -98,11 +98,12 @@ fn judges(out: &mut dyn Write, tally: &Tally) -> Result<(), ReportError> {
             .collect();
         writeln!(
             out,
-            "| {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             markdown_code(&judge.name),
             judge.votes,
             two(judge.mean_score),
             two(judge.margin()),
+            judge.outvoted,
             others.join(", ")
         )?;
     }
@@ -118,11 +119,16 @@ fn header(out: &mut dyn Write, names: &[&str]) -> Result<(), ReportError> {
 }
 
 fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<()> {
+    let by = match words::vetoes(ruling).as_slice() {
+        [] => String::new(),
+        judges => format!(" by {}", markdown_code(&judges.join(", "))),
+    };
     let decision = match ruling.decision {
         Decision::Accept => "accept",
         Decision::Reject => "**reject**",
         Decision::Undecided => "*undecided*",
     };
+    let decision = format!("{decision}{by}");
     let marks = match words::marks(ruling).as_slice() {
         [] => String::new(),
         marks => format!(" ({})", marks.join(", ")),
@@ -134,10 +140,10 @@ fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<
             None => " |".to_owned(),
         })
         .collect();
-    let why = match (ruling.decision, ruling.feedback.first()) {
+    let why = match (ruling.decision, words::first_finding(ruling)) {
         (Decision::Accept, _) => String::new(),
         (Decision::Reject, Some(finding)) => {
-            let (text, left) = words::beginning(&finding.text, SAID);
+            let (text, left) = words::beginning(&finding, SAID);
             let more = if left > 0 { "…" } else { "" };
             markdown_code(&format!("{text}{more}"))
         }

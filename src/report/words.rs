@@ -26,7 +26,13 @@ pub fn vote(vote: &Vote) -> String {
 pub fn reason(ruling: &Ruling) -> String {
     match &ruling.reason {
         Reason::Threshold => threshold(ruling),
-        Reason::RequiredJudge { judge } => format!("the required judge `{judge}` rejects"),
+        Reason::RequiredJudge { judge } => match vetoes(ruling).as_slice() {
+            [] | [_] => format!("the required judge `{judge}` rejects"),
+            several => {
+                let names: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+                format!("the required judges {} reject", names.join(", "))
+            }
+        },
         Reason::RequiredJudgeMissing { judge } => {
             format!("the required judge `{judge}` gave no vote")
         }
@@ -47,12 +53,41 @@ pub fn reason(ruling: &Ruling) -> String {
 #[must_use]
 pub fn decision(ruling: &Ruling) -> String {
     let by = match &ruling.reason {
-        Reason::RequiredJudge { judge } => format!(" by {}", plain(judge)),
+        Reason::RequiredJudge { judge } => match vetoes(ruling).as_slice() {
+            [] | [_] => format!(" by {}", plain(judge)),
+            several => format!(" by {}", plain(&several.join(", "))),
+        },
         Reason::RequiredCriterion { criterion } => format!(" by {}", plain(criterion)),
         Reason::RequiredJudgeMissing { judge } => format!(": no vote of {}", plain(judge)),
         _ => String::new(),
     };
     format!("{}{by}", ruling.decision.name())
+}
+
+/// The judges whose votes reject alone: required, and below the threshold.
+#[must_use]
+pub fn vetoes(ruling: &Ruling) -> Vec<&str> {
+    let Reason::RequiredJudge { judge: first } = &ruling.reason else { return Vec::new() };
+    let below = |vote: &Vote| {
+        let score = vote.mapped.or(vote.score.map(Score::get));
+        vote.required && score.is_some_and(|score| score < ruling.threshold)
+    };
+    let others = ruling.votes.iter().filter(|vote| vote.judge != *first && below(vote));
+    std::iter::once(first.as_str()).chain(others.map(|vote| vote.judge.as_str())).collect()
+}
+
+/// What was said first, by a judge that rejects alone where one does, with who said it.
+#[must_use]
+pub fn first_finding(ruling: &Ruling) -> Option<String> {
+    let vetoes = vetoes(ruling);
+    let of_veto =
+        |finding: &&Finding| finding.judges.iter().any(|judge| vetoes.contains(&judge.as_str()));
+    let finding = if vetoes.is_empty() {
+        ruling.feedback.first()
+    } else {
+        ruling.feedback.iter().find(of_veto)
+    }?;
+    Some(format!("{}: {}", plain(&finding.judges.join(", ")), finding.text))
 }
 
 /// What a case lacks and some judge needs, as flags of `score` and `gate`.

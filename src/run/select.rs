@@ -75,7 +75,8 @@ impl Selection {
     }
 }
 
-fn is_outvoted(ruling: &Ruling, score: Option<crate::score::Score>) -> bool {
+/// Whether a vote stands on the other side of the threshold than the decision.
+pub(super) fn is_outvoted(ruling: &Ruling, score: Option<crate::score::Score>) -> bool {
     let Some(score) = score else { return false };
     let for_it = score.get() >= ruling.threshold;
     match ruling.decision {

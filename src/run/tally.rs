@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use super::select::is_outvoted;
 use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::ruling::{Decision, Ruling};
 use crate::stats::Estimate;
@@ -33,6 +34,9 @@ pub struct JudgeTally {
     pub statuses: StatusCounts,
     /// Cases on which it has a vote.
     pub votes: u64,
+    /// Cases on which its counted vote stood on the other side of the threshold than the
+    /// decision.
+    pub outvoted: u64,
     /// The mean of its votes; `None` without any.
     pub mean_score: Option<f64>,
     /// The standard deviation of its votes (n - 1); `None` below two.
@@ -105,13 +109,19 @@ impl Moments {
         self.squares += before * (value - self.mean);
     }
 
+    /// Rounded to twelve decimals: answers come in any order, and the last digits of a sum
+    /// depend on it.
     fn mean(&self) -> Option<f64> {
-        (self.count > 0).then_some(self.mean)
+        (self.count > 0).then(|| rounded(self.mean))
     }
 
     fn standard_deviation(&self) -> Option<f64> {
-        (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
+        (self.count > 1).then(|| rounded((self.squares / (self.count - 1) as f64).sqrt()))
     }
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e12).round() / 1e12
 }
 
 impl JudgeTally {
@@ -345,6 +355,7 @@ impl Tally {
             let Some(judge) = judge else { continue };
             judge.counted |= vote.counted;
             judge.required |= vote.required;
+            judge.outvoted += u64::from(vote.counted && is_outvoted(ruling, vote.score));
             if let Some(score) = vote.score {
                 judge.vote(score.get());
             }

@@ -336,6 +336,19 @@ impl LlmSpec {
                 "is empty: expected what counts, in words",
             ));
         }
+        let fixed = [("criterion".to_owned(), self.criterion.as_deref())].into_iter().chain(
+            self.questions.iter().enumerate().map(|(i, question)| {
+                (format!("questions[{i}].text"), Some(question.text.as_str()))
+            }),
+        );
+        for (field, text) in fixed {
+            if text.is_some_and(|text| text.contains("{{") || text.contains("{%")) {
+                return Err(BuildError::invalid(
+                    field,
+                    "is not filled in for each case, so `{{ … }}` would be shown to the model as it stands: what depends on the case goes into `template`",
+                ));
+            }
+        }
         if self.samples == Some(0) {
             return Err(BuildError::invalid("samples", "`0` gives no vote: expected 1 or more"));
         }

@@ -259,6 +259,11 @@ fn over(context: &CallContext, during: &str) -> Verdict {
     if context.cancel.is_cancelled() {
         Verdict::failed(Status::Cancelled, format!("stopped while {during}"))
     } else {
-        Verdict::failed(Status::Timeout, format!("time ran out while {during}"))
+        Verdict::failed(
+            Status::Timeout,
+            format!(
+                "time ran out while {during}; a script that stays alive must flush after each line (Python: `print(…, flush=True)` or `python3 -u`)"
+            ),
+        )
     }
 }

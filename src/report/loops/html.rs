@@ -42,9 +42,10 @@ pub(super) fn write(
         several => loops.len() > 1,
         accepted, total => loops.len(), left_out,
     };
-    out.write_all(page::head(&title, &facts)?.as_bytes())?;
+    let shell = page::Shell::default();
+    out.write_all(shell.head(&title, &facts)?.as_bytes())?;
     out.write_all(page::environment().render_str(BODY, values)?.as_bytes())?;
-    out.write_all(page::foot()?.as_bytes())?;
+    out.write_all(shell.foot()?.as_bytes())?;
     Ok(())
 }
 

@@ -137,7 +137,7 @@ pub(super) async fn list(State(service): State<Arc<Service>>) -> Result<Response
         started: own.time,
         task: own.task,
         generations: own.generations,
-        reason: own.reason,
+        reason: own.end.reason(),
     };
     let list = LoopList { loops: kept.into_iter().map(row).collect() };
     Ok(fault::json(StatusCode::OK, &list))

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::{self, Definition};
 use super::score::summary;
 use super::sessions::{self, Session};
-use crate::control::log::{Kept, RunEnd, kept};
+use crate::control::log::{Kept, kept};
 use crate::control::{Class, Reason};
 use crate::report::words::plural;
 use crate::ruling::{Decision, Ruling};
@@ -201,10 +201,7 @@ fn of_session(own: &Session) -> Outcome {
 }
 
 fn of_loop(own: &Kept) -> Outcome {
-    let reason = match own.end {
-        RunEnd::Ended(reason) => Some(reason),
-        RunEnd::Running | RunEnd::Interrupted => None,
-    };
+    let reason = own.end.reason();
     let class = reason.map(Reason::class);
     let decision = class.map(|class| match class {
         Class::Accepted => Decision::Accept,

@@ -29,7 +29,7 @@ pub(in super::super) async fn list(State(service): State<Arc<Service>>) -> Resul
         .map(|own| {
             context! {
                 run => plain(&own.run), link => in_path(&own.run), generations => own.generations,
-                reason => own.reason.map_or("not ended", |reason| reason.name()),
+                reason => own.end.name(),
                 task => plain(&shortened(&own.task, 80)), time => moment(&own.time),
             }
         })
