@@ -59,9 +59,7 @@ impl Source {
             Self { name: name.as_str().into(), path: path.to_owned(), format, _spool: None };
         match format {
             Format::Json => {
-                let beginning = source.beginning()?;
-                if beginning.trim_ascii_start().starts_with(b"{") {
-                    source.refuse_one_object(&beginning)?;
+                if source.beginning()?.trim_ascii_start().starts_with(b"{") {
                     source.format = Format::JsonLines;
                 }
             }
@@ -121,7 +119,13 @@ impl Source {
 
     /// Refuses a `.json` file that is one object over several lines: no list of rows, and no
     /// row a line. Most are another tool's results.
-    fn refuse_one_object(&self, beginning: &[u8]) -> Result<(), DatasetError> {
+    pub(crate) fn refuse_one_object(&self) -> Result<(), DatasetError> {
+        let named = Format::from_path(Path::new(&*self.name));
+        if self.format != Format::JsonLines || named.is_none_or(|(named, _)| named != Format::Json)
+        {
+            return Ok(());
+        }
+        let beginning = self.beginning()?;
         let first = beginning.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
         let open = serde_json::from_slice::<serde::de::IgnoredAny>(first)
             .is_err_and(|error| error.is_eof());

@@ -147,6 +147,7 @@ impl Table {
     ) -> Result<Self, DatasetError> {
         let path = source.shared_name();
         let mapped = map.resolve(specs)?;
+        source.refuse_one_object()?;
         let input = source.bytes(digest)?;
         input.mark.map_err(|problem| RowError::new(&path, 1, problem.into()))?;
         let reader = input.reader;

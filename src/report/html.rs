@@ -142,7 +142,7 @@ fn judge(judge: &JudgeTally) -> Value {
         .collect();
     context! {
         name => plain(&judge.name), required => judge.required, votes => judge.votes, mean => two(judge.mean_score),
-        margin => two(judge.margin()), others => others.join(", "),
+        margin => two(judge.margin()), outvoted => judge.outvoted, others => others.join(", "),
         time => judge.mean_latency_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.0} ms")),
     }
 }
@@ -172,7 +172,10 @@ fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
         .votes
         .iter()
         .filter_map(|vote| {
-            vote.score.map(|score| context! { x => at(score.get()), counted => vote.counted })
+            vote.score.map(|score| {
+                let title = plain(&format!("{} {:.2}", vote.judge, score.get()));
+                context! { x => at(score.get()), counted => vote.counted, title }
+            })
         })
         .collect();
     // What one judge alone says stands at its vote.

@@ -519,3 +519,45 @@ fn a_judge_s_name_holds_no_line_break_and_no_control_character() {
         bench.run(&["check"]).exits(2).says(&["name", "control characters"]);
     }
 }
+
+#[test]
+fn one_json_object_is_no_data_set_and_the_way_to_import_it_is_said() {
+    let bench = Workbench::with_rules();
+    bench.write("results.json", "{\n  \"evalId\": \"x\",\n  \"results\": { \"results\": [] }\n}\n");
+    let ran = bench.run(&["run", "results.json"]).exits(2);
+    ran.says(&["results.json", "`evalId`, `results`", "a row a line", "venire import"]);
+    // A row a line in a file of this name is fine.
+    bench.write("rows.json", "{\"output\": \"one two\"}\n{\"output\": \"three four\"}\n");
+    bench.run(&["run", "rows.json"]).exits(0);
+}
+
+#[test]
+fn a_table_with_semicolons_is_read() {
+    let bench = Workbench::with_rules();
+    bench.write("de.csv", "\u{feff}id;input;output\na;\"Wie viel; genau?\";\"1,5 Liter\"\n");
+    let ran = bench.run(&["run", "de.csv", "-o", "-", "-q"]).exits(0);
+    assert!(ran.stdout.contains("\"case\":\"a\""), "{}", ran.stdout);
+}
+
+#[test]
+fn a_criterion_with_braces_is_refused_since_nothing_fills_it_in() {
+    let panel = crate::workbench::model_panel("http://127.0.0.1:9", 1, "")
+        .replace("Is it right?", "Does it say {{ expected }}?");
+    let bench = bench_with_panel(&panel);
+    bench.run(&["check"]).exits(2).says(&["criterion", "template"]);
+}
+
+#[test]
+fn a_weight_that_the_aggregator_does_not_look_at_is_warned_of() {
+    let bench = bench_with_panel(&RULES.replacen("kind =", "weight = 3\nkind =", 1));
+    bench.run(&["check"]).exits(0).says(&["weight", "no effect", "weighted_median"]);
+}
+
+#[test]
+fn a_file_name_given_as_text_is_warned_of() {
+    let bench = Workbench::with_rules();
+    bench.write("task.txt", "Say something.");
+    bench.write("answer.txt", "one two three");
+    let ran = bench.run(&["score", "--input", "task.txt", "answer.txt"]);
+    ran.says(&["`task.txt`", "@task.txt"]);
+}
