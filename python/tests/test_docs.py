@@ -84,7 +84,7 @@ def test_openhands(run: Any) -> None:
         id="1", name="finish", arguments='{"message": "Canberra"}', origin="completion"
     )
     answer = Message(role="assistant", content=[TextContent(text="")], tool_calls=[call])
-    names = run("openhands", llm=TestLLM.from_messages([answer]))
+    names = run("openhands-critic", llm=TestLLM.from_messages([answer]))
     events = names["conversation"].state.events
     found = [e.critic_result for e in events if isinstance(e, ActionEvent)]
     assert found[0].metadata["decision"] == "accept"

@@ -84,9 +84,15 @@ impl Server {
         id
     }
 
+    /// The next line on stdout.
+    fn line(&self) -> String {
+        let line = self.lines.recv_timeout(PATIENCE);
+        line.unwrap_or_else(|error| panic!("no line on stdout: {error}"))
+    }
+
     /// The next line, which has to be a message of the protocol.
     fn message(&self) -> Value {
-        let line = self.lines.recv_timeout(PATIENCE).expect("a line on stdout");
+        let line = self.line();
         let message: Value = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("stdout has `{line}`, which is no message: {error}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
@@ -140,7 +146,7 @@ impl Server {
 
     /// Where it listens over HTTP.
     fn url(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("an address on stdout")
+        self.line()
     }
 }
 
@@ -551,8 +557,8 @@ async fn post(url: &str, headers: &[(&str, &str)], body: &Value) -> (u16, Value)
     let answer = request.send().await.unwrap();
     let status = answer.status().as_u16();
     let text = answer.text().await.unwrap();
-    let data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-    let message = data.filter(|data| !data.is_empty()).next_back().unwrap_or(&text);
+    let mut data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+    let message = data.rfind(|data| !data.is_empty()).unwrap_or(&text);
     (status, serde_json::from_str(message).unwrap_or(Value::Null))
 }
 

@@ -1,4 +1,4 @@
-//! Outcomes of coding agents' hooks, as `venire hook` keeps them: one file a session in
+//! Outcomes of coding agents' hooks, as the verb `hook` keeps them: one file a session in
 //! `hooks/sessions` beside the store.
 //!
 //! Only what is told on is read, so that a file of a newer version still says how it ended. A

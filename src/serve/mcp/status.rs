@@ -187,7 +187,8 @@ fn of_session(own: &Session) -> Outcome {
         kind: Kind::Hook,
         id: own.session.clone(),
         time: found.time.clone(),
-        state: "finished".into(),
+        // A host that was told so makes its agent go on.
+        state: if found.answer == "block" { "running" } else { "finished" }.into(),
         decision: Some(decision),
         score: found.score.filter(|_| decided).and_then(|score| Score::new(score).ok()),
         accepted: one(Decision::Accept),
