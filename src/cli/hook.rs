@@ -116,7 +116,7 @@ pub(super) struct EventArgs {
     pub(super) on_limit: OnLimitArg,
     /// How long the host waits for this hook; the answer comes 5 seconds before. The host's own
     /// default when absent
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = patience)]
     pub(super) host_timeout: Option<Period>,
     /// Judge again what was judged before
     #[arg(long)]
@@ -279,6 +279,16 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     runtime.shutdown_background();
     end_all();
     reply
+}
+
+/// How long a host may wait: a second at least, a day at most.
+pub(super) fn patience(text: &str) -> Result<Period, String> {
+    let period: Period = text.parse()?;
+    if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&period.get()) {
+        Ok(period)
+    } else {
+        Err("expected a length of time from 1 second to 1 day".into())
+    }
 }
 
 /// When the answer has to be there, for a host that waits this long.

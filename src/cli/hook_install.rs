@@ -38,7 +38,7 @@ pub(super) struct InstallArgs {
     #[arg(long)]
     remove: bool,
     /// How long the host shall wait for an answer
-    #[arg(long, value_name = "TIME", default_value = "10m")]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::hook::patience)]
     host_timeout: Period,
     /// Judge each file that a tool writes too, by rules and commands alone (Claude Code)
     #[arg(long)]

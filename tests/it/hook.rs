@@ -373,6 +373,7 @@ fn a_broken_panel_payload_or_env_file_is_an_error_on_record_and_neither_1_nor_2(
     let ran = site.event("claude-code", &good, &["--on-undecided", "reject"]);
     assert!(blocked("claude-code", &ran).unwrap().contains("no panel file"), "{}", ran.stdout);
     // A host takes 2 for "go on", and nobody would count.
+    site.event("claude-code", &good, &["--host-timeout", "1000000h"]).exits(3).says(&["1 day"]);
     let ran = site.event("claude-code", &good, &["--no-such-flag"]).exits(3);
     assert!(ran.stderr.contains("--no-such-flag"));
     site.bench.run(&["hook", "status", "--no-such-flag"]).exits(2);
