@@ -122,8 +122,8 @@ async fn bad_bodies_are_refused_in_one_shape_and_never_a_fault_of_the_server() {
     let json = "application/json";
     let long = json!({ "output": "x".repeat(1 << 20) }).to_string();
     let deep = "[".repeat(100_000);
-    let cases: Vec<(&str, Vec<u8>, u16, &str, Option<&str>)> = vec![
-        (json, b"{\"output\": ".to_vec(), 400, "bad_json", None),
+    let cases = vec![
+        (json, b"{\"output\": ".to_vec(), 400, "bad_json", None::<&str>),
         (json, b"".to_vec(), 400, "bad_json", None),
         (json, b"{\"output\": \"a\", \"output\": \"b\"}".to_vec(), 400, "bad_json", None),
         (json, b"{\"output\": \"\xff\"}".to_vec(), 400, "bad_json", None),
