@@ -122,8 +122,8 @@ async fn bad_bodies_are_refused_in_one_shape_and_never_a_fault_of_the_server() {
     let json = "application/json";
     let long = json!({ "output": "x".repeat(1 << 20) }).to_string();
     let deep = "[".repeat(100_000);
-    let cases: Vec<(&str, Vec<u8>, u16, &str, Option<&str>)> = vec![
-        (json, b"{\"output\": ".to_vec(), 400, "bad_json", None),
+    let cases = vec![
+        (json, b"{\"output\": ".to_vec(), 400, "bad_json", None::<&str>),
         (json, b"".to_vec(), 400, "bad_json", None),
         (json, b"{\"output\": \"a\", \"output\": \"b\"}".to_vec(), 400, "bad_json", None),
         (json, b"{\"output\": \"\xff\"}".to_vec(), 400, "bad_json", None),
@@ -647,4 +647,70 @@ async fn the_openapi_document_names_what_is_there_and_nothing_else() {
         assert!(documented.is_object(), "{path} answered {}: {}", answer.status, answer.text);
     }
     assert_eq!(document["components"]["schemas"]["NewCase"]["required"], json!([]));
+}
+
+/// A server within this process, with limits that no flag sets.
+async fn within(
+    limits: venire::serve::http::Limits,
+    more: axum::Router<std::sync::Arc<venire::serve::Service>>,
+) -> (String, tokio_util::sync::CancellationToken) {
+    use venire::serve::http::{Options, Server, Service, router_with};
+    let options = Options { limits, ..Options::new("127.0.0.1:0".parse().unwrap()) };
+    let none = std::path::Path::new("/nonexistent");
+    let service = std::sync::Arc::new(Service::new(options, None, none, none).unwrap());
+    let server = Server::bind(service.clone()).await.unwrap();
+    let address = server.address().to_string();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let router = router_with(service, more);
+    tokio::spawn(server.run(router, stop.clone(), stop.clone()));
+    (address, stop)
+}
+
+#[tokio::test]
+async fn a_client_that_sends_slowly_is_let_go_and_holds_up_nobody() {
+    let time = Duration::from_millis(300);
+    let limits =
+        venire::serve::http::Limits { read_time: time, connections: 2, ..Default::default() };
+    let (address, stop) = within(limits, axum::Router::new()).await;
+    for head in [
+        "GET /health HT".to_owned(),
+        format!(
+            "POST /v1/reviews/x HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{{"
+        ),
+    ] {
+        let mut slow = Vec::new();
+        for _ in 0..2 {
+            let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            slow.push(stream);
+        }
+        // Both connections are taken until the slow ones are let go.
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let health =
+            client.get(format!("http://{address}/health")).timeout(Duration::from_secs(10));
+        assert_eq!(health.send().await.unwrap().status(), 200);
+        for mut stream in slow {
+            let mut said = String::new();
+            let _ = stream.read_to_string(&mut said).await;
+            assert!(said.is_empty() || said.starts_with("HTTP/1.1 408 "), "{said}");
+        }
+    }
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn routes_of_another_module_stand_behind_the_same_guards() {
+    let more = axum::Router::new()
+        .route("/more", axum::routing::get(async || "more"))
+        .route("/panics", axum::routing::get(async || -> &'static str { panic!("a fault") }));
+    let (address, stop) = within(Default::default(), more).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let get = |path: &str, host: &str| {
+        answer(client.get(format!("http://{address}{path}")).header("host", host.to_owned()))
+    };
+    assert_eq!(get("/more", &address).await.is(200).text, "more");
+    assert_eq!(get("/more", "evil.example").await.is(403).kind(), "host");
+    assert_eq!(get("/panics", &address).await.is(500).kind(), "internal");
+    get("/more", &address).await.is(200);
+    stop.cancel();
 }

@@ -156,7 +156,6 @@ pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
 }
 
 /// What a handler that panicked is answered with; the words of the panic go to the log only.
-#[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
 pub(super) fn of_panic(panic: Box<dyn Any + Send + 'static>) -> HttpResponse<Body> {
     let words = panic
         .downcast_ref::<&str>()

@@ -314,8 +314,8 @@ fn of_judging(writer: &mut Writer) -> Vec<Route> {
         "score_batch",
         "Judge many cases",
         "JSON Lines in, a case each; JSON Lines out, a line for each in their order, as they come, and a line with the sums at the end. Without that last line the answer is not whole.",
-        // A line of JSON Lines is a JSON value; the whole is text.
-        body("application/x-ndjson", json!({ "type": "string", "contentMediaType": JSON })),
+        // Each line is a case; the whole is no JSON that a schema could be about.
+        body("application/x-ndjson", json!({ "description": "of each line: `NewCase`" })),
         content(
             "application/x-ndjson",
             json!({ "description": "of each line", "anyOf": [line, end] }),

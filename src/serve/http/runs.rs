@@ -33,7 +33,7 @@ pub(super) struct Part {
     pub(super) limit: Option<usize>,
     /// Rows to pass over first.
     #[serde(default)]
-    pub(super) offset: usize,
+    pub(super) offset: u32,
 }
 
 /// Which cases of a run, and which part of them.
@@ -60,7 +60,7 @@ pub(super) struct CasesQuery {
     pub(super) limit: Option<usize>,
     /// Rows to pass over first.
     #[serde(default)]
-    pub(super) offset: usize,
+    pub(super) offset: u32,
 }
 
 /// Runs, the newest first.
@@ -172,7 +172,7 @@ pub(super) async fn list(State(service): State<Arc<Service>>, uri: Uri) -> Resul
     let task = tokio::task::spawn_blocking(move || all(service.store()));
     let runs = task.await.map_err(|error| Fault::internal(error.to_string()))??;
     let total = runs.len();
-    let runs = runs.into_iter().skip(part.offset).take(limit).map(RunView::new).collect();
+    let runs = runs.into_iter().skip(part.offset as usize).take(limit).map(RunView::new).collect();
     Ok(fault::json(StatusCode::OK, &RunList { runs, total }))
 }
 
@@ -224,7 +224,7 @@ pub(super) async fn cases(
         let judged = StoredRun { store, run: &run, selection: &selection };
         judged
             .each(&mut |_, ruling| {
-                if list.total >= asked.offset && list.cases.len() < limit {
+                if list.total >= asked.offset as usize && list.cases.len() < limit {
                     list.cases.push(RulingRow::new(&run.id, ruling));
                 }
                 list.total += 1;
