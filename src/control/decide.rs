@@ -368,6 +368,10 @@ impl State {
         let steps = self.climbed.get(&first.reason).map_or(0, |(steps, _)| *steps);
         let action = first.actions.get(steps).copied().unwrap_or(Action::Exit);
         self.climbed.insert(first.reason, (steps + 1, judged));
+        if first.reason == Reason::Regressed {
+            // What an action answers is no evidence against what comes after it.
+            self.falls = 0;
+        }
         match action {
             Action::Exit => return self.finish(first.reason, reasons),
             Action::Ask => {
@@ -400,7 +404,7 @@ impl State {
     /// Whether a condition would end the run on a fall or a swing that may be noise, for all
     /// that is known. Its milder actions stand; the end has to wait for a noise band. Of judges
     /// that vary one low score says little even beyond the band, since every output is another
-    /// chance of one: the end on a fall from the best takes two in a row.
+    /// chance of one: the end on a fall from the best takes two in a row since the last action.
     fn holds_back(&self, fired: &Fired, steps: usize) -> bool {
         let needs_noise =
             matches!(fired.reason, Reason::Regressed | Reason::Diverged | Reason::Oscillating);

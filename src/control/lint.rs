@@ -155,8 +155,8 @@ fn warned_already(leaf: &Condition, most: u32) -> bool {
 
 /// Whether some judge may score criteria.
 fn may_have_criteria(spec: &LoopSpec) -> bool {
-    let judges = spec.panel.iter().flat_map(|panel| &panel.judge);
-    judges.into_iter().any(|seat| match &seat.judge {
+    let mut judges = spec.panel.iter().flat_map(|panel| &panel.judge);
+    judges.any(|seat| match &seat.judge {
         JudgeSpec::Llm(llm) => matches!(llm.mode, Mode::Rubric | Mode::Checklist),
         JudgeSpec::Rule(_) | JudgeSpec::Human(_) => false,
         JudgeSpec::Command(_)
@@ -294,8 +294,8 @@ fn money(spec: &LoopSpec, setup: &Setup, doubts: &mut Vec<String>) {
     }
     let case = Case::new("x", "x");
     let local = |name: &str| {
-        let judges = spec.panel.iter().flat_map(|panel| &panel.judge);
-        judges.into_iter().any(|seat| match &seat.judge {
+        let mut judges = spec.panel.iter().flat_map(|panel| &panel.judge);
+        judges.any(|seat| match &seat.judge {
             JudgeSpec::Llm(llm) => seat.seat.name == name && is_local(llm.base_url.as_deref()),
             _ => false,
         })

@@ -80,7 +80,8 @@ pub struct State {
     pub(super) spent: Spent,
     /// The places of the records that are whole.
     whole: Vec<usize>,
-    /// Judged outputs in a row that lay below the best by more than noise.
+    /// Judged outputs in a row, since the last action on it, that lay below the best by more
+    /// than noise.
     pub(super) falls: u32,
 }
 

@@ -547,5 +547,5 @@ fn of_judges_that_vary_a_fall_ends_the_run_only_when_it_lasts() {
     let reverts = once.directives.iter().filter(|d| d.nudges == [Reason::Regressed]).count();
     assert_eq!(reverts, 1, "it was met with the first action");
     let lasting = play(policy(), &scores(&[0.8, 0.4, 0.4, 0.4]));
-    assert_eq!((lasting.reason(), lasting.generations()), ("regressed", 3));
+    assert_eq!((lasting.reason(), lasting.generations()), ("regressed", 4));
 }
