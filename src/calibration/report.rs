@@ -201,7 +201,7 @@ pub struct Calibration {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loops: Option<LoopReport>,
     /// Figures by fields of the cases, where asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<SliceReport>,
     /// The people.
     pub raters: Raters,
