@@ -394,8 +394,10 @@ impl Call<'_> {
                 breaker.freeze(now + wait);
             }
             let may_help = failures < failure.attempts(breaker.was_reached());
-            if !may_help || wait >= self.context.due().saturating_duration_since(now) {
-                if may_help && asked_to_pause && wait <= self.pauses {
+            let left = self.context.due().saturating_duration_since(now);
+            if !may_help || wait >= left {
+                let is_long = failure.wait().is_some_and(|asked| asked >= left);
+                if may_help && asked_to_pause && is_long && wait <= self.pauses {
                     // As for everyone there: the pause is the server's, not this call's time.
                     last = Some(failure);
                     continue;

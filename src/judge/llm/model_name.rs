@@ -77,7 +77,6 @@ impl Name {
             Some(at) if patterns.quantisation.is_match(&name[at + 1..]) => name[..at].to_owned(),
             _ => name.into_owned(),
         };
-        let mut words: Vec<&str> = Vec::new();
         let preview = ["-preview", "-exp", "-latest"].iter().any(|word| name.contains(word));
         // Without the words that may stand after a date.
         let mut plain = name.clone();
