@@ -88,15 +88,14 @@ impl Name {
             plain.replace_range(date.range(), "");
         }
         found.latest = preview || name.ends_with(":latest");
-        words.extend(plain.split(['-', ':', '@', ' ', '_']));
-        // A quantisation such as `q4_k_m` was taken apart with the rest.
+        // A quantisation such as `q4_k_m` is taken apart with the rest.
         let mut quantised = false;
-        for word in words {
+        for word in plain.split(['-', ':', '@', ' ', '_']) {
+            if quantised && matches!(word, "k" | "s" | "m" | "l" | "xs" | "xl" | "nl" | "xxs") {
+                continue;
+            }
             if patterns.quantisation.is_match(word) {
                 quantised = true;
-            } else if quantised
-                && matches!(word, "k" | "s" | "m" | "l" | "xs" | "xl" | "nl" | "xxs")
-            {
             } else if patterns.size.is_match(word) {
                 found.size = Some(word.to_owned());
             } else if !SERVING.contains(&word) {
