@@ -253,7 +253,8 @@ fn answer(args: &HookArgs, global: &Global) -> Reply {
     if let Err(error) = enter(host, &payload) {
         fault.get_or_insert(error);
     }
-    if let Err(error) = super::read_environment(global) {
+    // A line that is no entry stops nothing; what a host does with words on stderr is its own.
+    if let Err(error) = super::env_file::read(global) {
         fault.get_or_insert(format!("{error:#}"));
     }
     match args.event.task.as_deref().map(super::answer::text_or_file).transpose() {

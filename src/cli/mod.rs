@@ -14,6 +14,7 @@ mod compare;
 mod completions;
 mod describe;
 mod drift;
+mod env_file;
 mod estimate;
 mod exit;
 mod export;
@@ -186,7 +187,9 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         1 => "venire=info,warn",
         _ => "venire=debug,warn",
     });
-    read_environment(&cli.global)?;
+    for warning in env_file::read(&cli.global)? {
+        printer.warn(&warning);
+    }
     let global = &cli.global;
     match &cli.verb {
         Verb::Init(args) => init::run(args, printer),
@@ -235,20 +238,4 @@ fn start_logging(level: &str) {
         .log_internal_errors(false)
         .without_time()
         .init();
-}
-
-/// Reads `.env`, or the file named, without overriding what is set. Before any thread starts.
-fn read_environment(global: &Global) -> anyhow::Result<()> {
-    use anyhow::Context as _;
-    if let Some(file) = &global.env_file {
-        dotenvy::from_path(file).with_context(|| {
-            format!("failed to read `{}` (named by `--env-file`)", file.display())
-        })?;
-        return Ok(());
-    }
-    match dotenvy::from_filename(".env") {
-        Ok(_) => Ok(()),
-        Err(error) if error.not_found() => Ok(()),
-        Err(error) => Err(anyhow::Error::new(error).context("failed to read `.env`")),
-    }
 }

@@ -61,7 +61,7 @@ impl Journal {
 
     pub(super) fn spent(&self) -> Spent {
         let totals = self.ledger.totals();
-        Spent { tokens: totals.tokens(), micro_dollars: totals.micro_dollars }
+        Spent { tokens: totals.tokens_at_most(), micro_dollars: totals.micro_dollars_at_most() }
     }
 
     /// Stops the clock until what it gives is dropped.

@@ -1,11 +1,12 @@
 //! The `http` judge: posts each case as JSON to a service and reads its answer, in the form
 //! that scripts answer in.
 //!
-//! It waits and asks again like a polite client where the service says that it is busy, and
-//! never otherwise. Redirects are not followed: they could carry keys to another host.
+//! It waits and asks again like a polite client where the service says that it is busy or
+//! can't be reached, and never otherwise. Redirects are not followed: they could carry keys to another host.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
@@ -21,7 +22,9 @@ use super::process::{Period, plain};
 use super::script::answer::{self, AnswerForm};
 use super::{BoxedJudge, BuildContext, BuildError, Judge};
 use crate::case::Case;
-use crate::provider::{CallContext, ProviderError, is_loopback};
+use crate::provider::{
+    CallContext, OUT_OF_FILES_HINT, ProviderError, is_loopback, is_out_of_files,
+};
 use crate::score::Scale;
 use crate::verdict::{Fingerprint, Status, Verdict};
 
@@ -85,8 +88,14 @@ struct HttpJudge {
     form: AnswerForm,
     timeout: Option<Duration>,
     client: OnceLock<reqwest::Client>,
+    /// Whether anything ever answered there.
+    reached: AtomicBool,
     fingerprint: Fingerprint,
 }
+
+/// How long a service is tried that never answered: one that is starting up is there by then,
+/// and one that is not there must not take a run as long as its deadlines.
+const UNREACHED: Duration = Duration::from_secs(5);
 
 impl std::fmt::Debug for HttpJudge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -196,6 +205,7 @@ impl HttpSpec {
             form: AnswerForm { scale: self.scale, echo_id: self.echo_id },
             timeout: self.timeout.map(Period::get),
             client: OnceLock::new(),
+            reached: AtomicBool::new(false),
             fingerprint: Fingerprint::of("http", &identity),
         }))
     }
@@ -271,6 +281,7 @@ impl Judge for HttpJudge {
                 http_status: None,
                 too_long: false,
                 attempts: 1,
+                cost_unknown: false,
                 hint: Some("start the service, or correct `url`".to_owned()),
             })
         }))
@@ -314,13 +325,21 @@ impl HttpJudge {
                 .with_jitter()
                 .without_max_times();
             let deadline = context.deadline;
+            let unreached = Instant::now() + UNREACHED;
             let work = once
                 .retry(waits)
                 .when(|failure: &Failure| failure.again.is_some())
                 .adjust(|failure, wait| {
-                    let wait = failure.again.flatten().or(wait)?;
+                    // Never sooner than one would ask of oneself: `Retry-After: 0` or a date
+                    // that has passed must not become a request every millisecond.
+                    let wait = wait?.max(failure.again.flatten().unwrap_or_default());
+                    let until = if self.reached.load(Ordering::Relaxed) {
+                        deadline
+                    } else {
+                        deadline.min(unreached)
+                    };
                     // A pause that ends after the deadline is no use: say so now.
-                    (Instant::now().checked_add(wait)? < deadline).then_some(wait)
+                    (Instant::now().checked_add(wait)? < until).then_some(wait)
                 })
                 .notify(|failure, _| {
                     *last = Some(Failure::new(failure.status, failure.detail.clone()));
@@ -358,6 +377,7 @@ impl HttpJudge {
             request = request.timeout(timeout);
         }
         let response = request.send().await.map_err(|error| self.transport(&error))?;
+        self.reached.store(true, Ordering::Relaxed);
         let status = response.status();
         let retry_after = retry_after(response.headers());
         let location = response.headers().get("location").cloned();
@@ -404,17 +424,25 @@ impl HttpJudge {
 
     fn transport(&self, error: &reqwest::Error) -> Failure {
         let url = shown(&self.url);
+        let cause = root_cause(error);
+        if is_out_of_files(&cause) {
+            let detail = format!(
+                "too many open files in this process, so `{url}` was not asked: \
+                 {OUT_OF_FILES_HINT}"
+            );
+            return Failure { again: Some(None), ..Failure::new(Status::ProviderError, detail) };
+        }
+        if error.is_connect() {
+            // Nothing was sent, so asking again costs nothing.
+            let detail = format!(
+                "failed to connect to `{url}` ({cause}): is the service running? try `curl -i {url}`"
+            );
+            return Failure { again: Some(None), ..Failure::new(Status::ProviderError, detail) };
+        }
         if error.is_timeout() {
             return Failure::new(Status::Timeout, format!("`{url}` took too long to answer"));
         }
-        let cause = root_cause(error);
-        let detail = if error.is_connect() {
-            format!(
-                "failed to connect to `{url}` ({cause}): is the service running? try `curl -i {url}`"
-            )
-        } else {
-            format!("the exchange with `{url}` broke off ({cause})")
-        };
+        let detail = format!("the exchange with `{url}` broke off ({cause})");
         Failure::new(Status::ProviderError, detail)
     }
 }
@@ -447,6 +475,75 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
         retry_after(&headers)
+    }
+
+    fn judge(url: &str) -> BoxedJudge {
+        let spec: HttpSpec = crate::config::from_value(json!({ "url": url })).unwrap();
+        spec.build(&BuildContext::new("", crate::provider::Client::default())).unwrap()
+    }
+
+    /// Answers each connection with the next of these, and then with a score of 1.
+    async fn serve(listener: tokio::net::TcpListener, heads: Vec<&'static str>) -> usize {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut served = 0;
+        for head in heads.into_iter().chain(["HTTP/1.1 200 OK\r\n"]) {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut sent = vec![0; 65_536];
+            let _ = stream.read(&mut sent).await.unwrap();
+            let body = r#"{"score": 1}"#;
+            let length = body.len();
+            let answer =
+                format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            served += 1;
+        }
+        served
+    }
+
+    #[tokio::test]
+    async fn a_service_that_comes_up_a_moment_later_is_asked_again() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let judge = judge(&format!("http://{address}/judge"));
+        let late = async {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            serve(tokio::net::TcpListener::bind(address).await.unwrap(), Vec::new()).await
+        };
+        let context = CallContext::standalone(Duration::from_secs(30));
+        let case = Case::new("a", "b");
+        let (verdict, _) = tokio::join!(judge.judge(&case, &context), late);
+        assert_eq!(verdict.status, Status::Ok, "{:?}", verdict.detail);
+        assert!(verdict.attempts > 1);
+    }
+
+    #[tokio::test]
+    async fn a_service_that_was_never_there_ends_soon_and_says_so() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let judge = judge(&format!("http://{address}/judge"));
+        let started = std::time::Instant::now();
+        let context = CallContext::standalone(Duration::from_secs(120));
+        let verdict = judge.judge(&Case::new("a", "b"), &context).await;
+        assert_eq!(verdict.status, Status::ProviderError);
+        assert!(verdict.detail.unwrap().contains("is the service running?"));
+        assert!(verdict.attempts > 1 && started.elapsed() < UNREACHED + Duration::from_secs(1));
+    }
+
+    #[tokio::test]
+    async fn no_wait_that_a_service_asks_for_makes_a_hot_loop() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let judge = judge(&format!("http://{}/judge", listener.local_addr().unwrap()));
+        let busy = "HTTP/1.1 429 Too Many Requests\r\nretry-after: 0\r\n";
+        let started = std::time::Instant::now();
+        let context = CallContext::standalone(Duration::from_secs(60));
+        let case = Case::new("a", "b");
+        let (verdict, served) =
+            tokio::join!(judge.judge(&case, &context), serve(listener, vec![busy; 3]));
+        assert_eq!((verdict.status, served), (Status::Ok, 4));
+        // 0.25, 0.5 and 1 s at least.
+        assert!(started.elapsed() >= Duration::from_millis(1_700), "{:?}", started.elapsed());
     }
 
     #[test]

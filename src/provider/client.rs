@@ -9,16 +9,16 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
+use super::breaker::{Breaker, Shut};
 use super::capability::Capability;
 use super::chat::{ChatReply, ChatRequest};
 use super::context::CallContext;
 use super::endpoint::{Checked, Endpoint, EndpointSpec, Inner, Lane};
 use super::error::{EndpointError, ProviderError};
-use super::failure::{Failure, is_too_long};
+use super::failure::{Failure, is_filtered, is_too_long};
 use super::flight::Flights;
 use super::key::ReplyKey;
 use super::ledger::Reservation;
-use super::pace::Frozen;
 use super::place::Place;
 use super::replies::Claim;
 use super::retry::{Waits, asked_for, asked_for_in_body};
@@ -33,6 +33,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 const LONGEST_CLAIM: Duration = Duration::from_secs(10 * 60);
 /// Pauses between looks at a claim: the first, and the longest.
 const CLAIM_PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(100)];
+/// Pauses that a server asks for are waited for at least so long in all, and for twice a
+/// judge's own time.
+const LEAST_PAUSES: Duration = Duration::from_secs(60);
 /// Bytes a token, for pacing only: real usage corrects it afterwards.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -53,6 +56,8 @@ struct Shared {
     variables: Variables,
     transport: Arc<dyn Transport>,
     lanes: Mutex<HashMap<Account, Arc<Lane>>>,
+    /// By account and model: a model that fails must not stop the others at its address.
+    breakers: Mutex<HashMap<(Account, String), Arc<Breaker>>>,
     /// By address and model.
     capabilities: Mutex<HashMap<(String, String), Arc<Capability>>>,
     flights: Flights,
@@ -113,6 +118,7 @@ impl Client {
                 variables: Arc::new(variable),
                 transport,
                 lanes: Mutex::default(),
+                breakers: Mutex::default(),
                 capabilities: Mutex::default(),
                 flights: Flights::default(),
             }),
@@ -125,10 +131,14 @@ impl Client {
     /// An unknown provider, a malformed URL or header, a missing key.
     pub fn endpoint(&self, spec: &EndpointSpec) -> Result<Endpoint, EndpointError> {
         let checked = Checked::new(spec, &*self.shared.variables)?;
+        let account = (checked.base_url.clone(), checked.key_variable.clone());
         let lane = {
             let mut lanes = self.shared.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-            let address = (checked.base_url.clone(), checked.key_variable.clone());
-            Arc::clone(lanes.entry(address).or_insert_with(|| Arc::new(Lane::new())))
+            Arc::clone(lanes.entry(account.clone()).or_insert_with(|| Arc::new(Lane::new())))
+        };
+        let breaker = {
+            let mut known = self.shared.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry((account, checked.name())).or_default())
         };
         lane.pace.tighten(checked.limits);
         let capability = {
@@ -136,7 +146,7 @@ impl Client {
             let model = (checked.base_url.clone(), checked.name());
             Arc::clone(known.entry(model).or_insert_with(|| Arc::new(checked.first_capability())))
         };
-        Ok(checked.into_endpoint(lane, capability))
+        Ok(checked.into_endpoint(lane, breaker, capability))
     }
 
     /// Asks a model, or finds its reply in the store. Identical requests at the same time are
@@ -188,10 +198,20 @@ impl Client {
             context.ledger.count_cached();
             return Ok(found(reply.clone(), endpoint));
         }
-        let mut call =
-            Call { transport: &*self.shared.transport, endpoint, request, context, attempts: 0 };
+        let patience = context.due().saturating_duration_since(Instant::now());
+        let mut call = Call {
+            transport: &*self.shared.transport,
+            endpoint,
+            request,
+            context,
+            attempts: 0,
+            patience,
+            pauses: patience.saturating_mul(2).max(LEAST_PAUSES),
+            counted: false,
+            cost_unknown: false,
+        };
         let outcome = call.run(&key).await;
-        let attempts = call.attempts;
+        let (attempts, cost_unknown) = (call.attempts, call.cost_unknown);
         match outcome {
             Ok(reply) => {
                 if flight.close() {
@@ -199,7 +219,7 @@ impl Client {
                 }
                 Ok(reply)
             }
-            Err(error) => Err(ProviderError { attempts, ..error }),
+            Err(error) => Err(ProviderError { attempts, cost_unknown, ..error }),
         }
     }
 }
@@ -229,6 +249,14 @@ struct Call<'a> {
     request: &'a ChatRequest,
     context: &'a CallContext,
     attempts: u32,
+    /// The time that the call has for itself.
+    patience: Duration,
+    /// How long pauses that the server asks for may still be waited for.
+    pauses: Duration,
+    /// Whether the circuit breaker has counted a failure of this call.
+    counted: bool,
+    /// Whether a request of this call may have cost what nobody tells.
+    cost_unknown: bool,
 }
 
 /// An attempt's reply, with what is known only while it is made.
@@ -245,8 +273,10 @@ enum Next {
     Otherwise,
     /// Ask again after a wait, or give up.
     Failed(Failure),
-    /// Nothing was sent: the circuit breaker is open for so long.
-    Closed(Duration),
+    /// Ask again in turn: this request only found out that the server is not back yet.
+    Still(Failure),
+    /// Nothing was sent, and waiting is no use.
+    Shut(Shut),
 }
 
 impl Call<'_> {
@@ -279,6 +309,8 @@ impl Call<'_> {
         reservation.spend(&usage, price.map(|price| price.micro_dollars(&usage)));
         let cost_usd = price.map(|price| price.cost_usd(&usage));
         cost_usd.inspect(|cost| reservation.paid(*cost));
+        // What an earlier request of this call cost besides is not known.
+        let cost_usd = cost_usd.filter(|_| !self.cost_unknown);
         drop(reservation);
         let reply = ChatReply {
             text: answer.decoded.text,
@@ -340,22 +372,36 @@ impl Call<'_> {
                 Ok(answer) => return Ok(answer),
                 Err(Next::Otherwise) => continue,
                 Err(Next::Failed(failure)) => failure,
+                Err(Next::Still(failure)) => {
+                    last = Some(failure);
+                    continue;
+                }
                 // This call knows better than the breaker what is wrong.
-                Err(Next::Closed(pause)) => {
-                    return Err(match last {
-                        Some(last) => last.into_error(self.endpoint, self.request),
-                        None => broken(pause, self.endpoint),
+                Err(Next::Shut(shut)) => {
+                    return Err(match (shut, last) {
+                        (Shut::Paused(pause), _) => paused(pause, self.endpoint),
+                        (_, Some(last)) => last.into_error(self.endpoint, self.request),
+                        (Shut::Down(pause), None) => broken(pause, self.endpoint),
                     });
                 }
             };
             failures += 1;
-            let wait = failure.wait().unwrap_or_else(|| waits.next()).min(LONGEST_WAIT);
+            let breaker = &self.endpoint.breaker;
+            let wait = waits.after(failure.wait()).min(LONGEST_WAIT);
             let now = Instant::now();
-            if failure.wait().is_some() && failure.is_overload() {
-                self.endpoint.lane.pace.freeze(now + wait);
+            let asked_to_pause = failure.wait().is_some() && failure.is_overload();
+            if asked_to_pause {
+                breaker.freeze(now + wait);
             }
-            let may_help = failures < failure.attempts();
-            if !may_help || wait >= self.context.due().saturating_duration_since(now) {
+            let may_help = failures < failure.attempts(breaker.was_reached());
+            let left = self.context.due().saturating_duration_since(now);
+            if !may_help || wait >= left {
+                let is_long = failure.wait().is_some_and(|asked| asked >= left);
+                if may_help && asked_to_pause && is_long && wait <= self.pauses {
+                    // As for everyone there: the pause is the server's, not this call's time.
+                    last = Some(failure);
+                    continue;
+                }
                 let error = failure.into_error(self.endpoint, self.request);
                 return Err(if may_help { too_late(error, wait) } else { error });
             }
@@ -380,28 +426,32 @@ impl Call<'_> {
     ) -> Result<Result<Answer, Next>, ProviderError> {
         let (endpoint, request, context) = (self.endpoint, self.request, self.context);
         let wire = endpoint.wire();
-        // Nobody queues for a server that is known to be down.
-        if let Some(pause) = endpoint.lane.breaker.pause() {
-            return Ok(Err(Next::Closed(pause)));
-        }
+        // First, so that nobody who waits for the server holds a place or a trial.
+        let admitted = endpoint.breaker.admit(self.patience, &mut self.pauses);
+        let mut admission = match in_turn(context, admitted)
+            .await
+            .map_err(|ended| stopped(&ended, endpoint, "waiting for the server to come back"))?
+        {
+            Ok(admission) => admission,
+            Err(shut) => return Ok(Err(Next::Shut(shut))),
+        };
         let first = endpoint.capability.plan(wire, request);
         let _trial = within(context, endpoint.capability.trial(first, request))
             .await
             .map_err(|ended| stopped(&ended, endpoint, "waiting for the first reply"))?;
         // Whoever tried may have learned something meanwhile.
         let plan = endpoint.capability.plan(wire, request);
-        let permit =
-            in_turn(context, endpoint.lane.pace.acquire(self.paced_tokens(), context.due()))
-                .await
-                .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?
-                .map_err(|Frozen| frozen_error(endpoint))?;
+        let permit = in_turn(context, endpoint.lane.pace.acquire(self.paced_tokens()))
+            .await
+            .map_err(|ended| stopped(&ended, endpoint, "waiting for a free place"))?;
         if context.cancel.is_cancelled() {
             return Err(stopped(&Ended::Cancelled, endpoint, ""));
         }
-        let admission = match endpoint.lane.breaker.admit() {
-            Ok(admission) => admission,
-            Err(pause) => return Ok(Err(Next::Closed(pause))),
-        };
+        if !admission.holds() {
+            permit.unused();
+            return Ok(Err(Next::Otherwise));
+        }
+        reservation.renew()?;
         reservation.count_sent()?;
         let body = wire.encode(endpoint.target(), request, plan);
         self.attempts += 1;
@@ -414,9 +464,13 @@ impl Call<'_> {
             () = context.cancel.cancelled() => Err(Ended::Cancelled),
             () = context.past_due() => Err(Ended::Deadline),
         }
-        .map_err(|ended| stopped(&ended, endpoint, "waiting for the reply"))?;
-        let failure = match outcome {
-            Err(fault) => Failure::Transport(fault),
+        .map_err(|ended| {
+            // The server goes on, and whoever bills for it does not know that nobody listens.
+            self.cost_unknown |= reservation.lose();
+            stopped(&ended, endpoint, "waiting for the reply")
+        })?;
+        let (failure, usage) = match outcome {
+            Err(fault) => (Failure::Transport(fault), None),
             Ok(incoming) => match self.read(&incoming) {
                 Ok(decoded) => {
                     admission.answered();
@@ -429,31 +483,38 @@ impl Call<'_> {
                         .map(str::to_owned);
                     return Ok(Ok(Answer { decoded, plan, latency: sent.elapsed(), request_id }));
                 }
-                Err((failure, usage)) => {
-                    if let Some(usage) = usage {
-                        let price = endpoint.price;
-                        reservation.spend(&usage, price.map(|price| price.micro_dollars(&usage)));
-                        price.inspect(|price| reservation.paid(price.cost_usd(&usage)));
-                    }
-                    failure
-                }
+                Err(failed) => failed,
             },
         };
+        if let Some(usage) = usage {
+            let price = endpoint.price;
+            reservation.spend(&usage, price.map(|price| price.micro_dollars(&usage)));
+            price.inspect(|price| reservation.paid(price.cost_usd(&usage)));
+        } else if failure.may_have_cost() {
+            self.cost_unknown |= reservation.lose();
+        } else {
+            reservation.cost_nothing();
+        }
         if let Failure::Server { status: status @ (400 | 422 | 500 | 501), fault, .. } = &failure
             && !is_too_long(*status, fault)
+            && !is_filtered(*status, fault)
             && endpoint.capability.learn(wire, fault, plan, request)
         {
             admission.answered();
             tracing::debug!(model = endpoint.name, "asking in a form that the server takes");
             return Ok(Err(Next::Otherwise));
         }
-        if failure.is_outage() {
-            admission.failed()
-        } else {
-            admission.answered()
-        }
         if failure.is_overload() {
             permit.overloaded();
+        }
+        if failure.is_outage() {
+            let trial = admission.is_trial();
+            self.counted = admission.failed(failure.was_reached(), self.counted);
+            if trial {
+                return Ok(Err(Next::Still(failure)));
+            }
+        } else if failure.is_of_server() {
+            admission.answered();
         }
         Ok(Err(Next::Failed(failure)))
     }
@@ -523,10 +584,13 @@ fn too_late(error: ProviderError, wait: Duration) -> ProviderError {
     ProviderError { message, ..error }
 }
 
-fn frozen_error(endpoint: &Inner) -> ProviderError {
-    let message =
-        format!("`{}`: the server asked for a pause that ends after the deadline", endpoint.name);
-    ProviderError::new(Status::RateLimited, message).hint("raise `timeout`")
+fn paused(pause: Duration, endpoint: &Inner) -> ProviderError {
+    let message = format!(
+        "`{}`: the server asked for a pause that ends in {:.0} s, long after the deadline",
+        endpoint.name,
+        pause.as_secs_f64().ceil()
+    );
+    ProviderError::new(Status::RateLimited, message).hint("raise `timeout`, or run again later")
 }
 
 fn failure_name(failure: &Failure) -> String {

@@ -66,16 +66,15 @@ impl fmt::Debug for EndpointSpec {
     }
 }
 
-/// What all endpoints of one address share.
+/// What all endpoints of one address and key share.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) pace: Pace,
-    pub(super) breaker: Breaker,
 }
 
 impl Lane {
     pub(super) fn new() -> Self {
-        Self { pace: Pace::new(), breaker: Breaker::default() }
+        Self { pace: Pace::new() }
     }
 }
 
@@ -104,6 +103,7 @@ pub(super) struct Inner {
     pub(super) price: Option<Price>,
     pub(super) key_parts: KeyParts,
     pub(super) lane: Arc<Lane>,
+    pub(super) breaker: Arc<Breaker>,
     pub(super) capability: Arc<Capability>,
 }
 
@@ -329,7 +329,12 @@ impl Checked {
         format!("{}/{}", self.service.name, self.model)
     }
 
-    pub(super) fn into_endpoint(self, lane: Arc<Lane>, capability: Arc<Capability>) -> Endpoint {
+    pub(super) fn into_endpoint(
+        self,
+        lane: Arc<Lane>,
+        breaker: Arc<Breaker>,
+        capability: Arc<Capability>,
+    ) -> Endpoint {
         Endpoint {
             inner: Arc::new(Inner {
                 name: self.name(),
@@ -344,6 +349,7 @@ impl Checked {
                 price: self.price,
                 key_parts: self.key_parts,
                 lane,
+                breaker,
                 capability,
             }),
         }

@@ -16,6 +16,9 @@ pub struct ProviderError {
     pub too_long: bool,
     /// Requests sent.
     pub attempts: u32,
+    /// Whether something was sent that may have cost money which nobody tells of: a request
+    /// that was given up, or a reply that could not be read.
+    pub cost_unknown: bool,
     /// What to do about it, where we know.
     pub hint: Option<String>,
 }
@@ -53,7 +56,15 @@ pub enum EndpointError {
 impl ProviderError {
     pub(super) fn new(status: Status, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { status, message, http_status: None, too_long: false, attempts: 0, hint: None }
+        Self {
+            status,
+            message,
+            http_status: None,
+            too_long: false,
+            attempts: 0,
+            cost_unknown: false,
+            hint: None,
+        }
     }
 
     pub(super) fn too_long(mut self) -> Self {

@@ -7,7 +7,7 @@ use super::chat::ChatRequest;
 use super::endpoint::Inner;
 use super::error::ProviderError;
 use super::retry::MAX_ATTEMPTS;
-use super::transport::{TransportFault, Trouble};
+use super::transport::{OUT_OF_FILES_HINT, TransportFault, Trouble};
 use super::wire::ServerFault;
 use crate::verdict::Status;
 
@@ -22,15 +22,20 @@ pub(super) enum Failure {
     Unreadable { status: u16, reason: String },
 }
 
+/// Requests to send at most while nobody listens at an address where nobody ever answered.
+const ATTEMPTS_UNREACHED: u32 = 4;
+
 /// Server errors' words are cut to this many characters.
 const LONGEST_QUOTE: usize = 300;
 
 impl Failure {
-    /// Requests to send at most, this one included, while this is what comes back.
-    pub(super) fn attempts(&self) -> u32 {
+    /// Requests to send at most, this one included, while this is what comes back; `reached`
+    /// where anything ever answered at the address.
+    pub(super) fn attempts(&self, reached: bool) -> u32 {
         match self {
             Self::Transport(fault) => match fault.trouble {
                 Trouble::Tls | Trouble::TooLarge | Trouble::Setup => 1,
+                Trouble::Refused if !reached => ATTEMPTS_UNREACHED,
                 _ => MAX_ATTEMPTS,
             },
             Self::Server { status: 429, fault, .. } => {
@@ -41,6 +46,9 @@ impl Failure {
                 }
             }
             Self::Server { status, fault, .. } if is_too_long(*status, fault) => 1,
+            Self::Server { status, fault, .. } if is_filtered(*status, fault) => 1,
+            // It says that it will come: until the deadline.
+            Self::Server { status: 503, fault, .. } if is_loading(fault) => u32::MAX,
             Self::Server { status, .. } => match status {
                 408 | 409 | 425 => MAX_ATTEMPTS,
                 // Not implemented, and not this version: nothing that time heals.
@@ -62,19 +70,52 @@ impl Failure {
 
     /// Whether fewer requests at a time may help.
     pub(super) fn is_overload(&self) -> bool {
-        matches!(self, Self::Server { status: 429 | 503 | 529, fault, .. } if !exhausted(fault))
+        match self {
+            Self::Transport(fault) => fault.trouble == Trouble::Files,
+            Self::Server { status: 429 | 503 | 529, fault, .. } => !exhausted(fault),
+            _ => false,
+        }
+    }
+
+    /// Whether the server took part in this failure at all.
+    pub(super) fn is_of_server(&self) -> bool {
+        !matches!(self, Self::Transport(fault) if matches!(fault.trouble, Trouble::Files | Trouble::Setup))
+    }
+
+    /// Whether something answered at the address, if only with an error.
+    pub(super) fn was_reached(&self) -> bool {
+        match self {
+            Self::Transport(fault) => {
+                matches!(fault.trouble, Trouble::Broken | Trouble::TooLarge)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether the provider may bill what was sent although no usage came back: the request
+    /// was taken, and what came of it is not known.
+    pub(super) fn may_have_cost(&self) -> bool {
+        match self {
+            Self::Transport(fault) => {
+                matches!(fault.trouble, Trouble::Broken | Trouble::TooLarge)
+            }
+            Self::Unreadable { .. } => true,
+            Self::Server { .. } => false,
+        }
     }
 
     /// Whether the server itself is in trouble, which the circuit breaker counts. One that
     /// says when to come back, or that it is loading its model, is not.
     pub(super) fn is_outage(&self) -> bool {
         match self {
-            Self::Transport(fault) => !matches!(fault.trouble, Trouble::TooLarge | Trouble::Setup),
+            Self::Transport(fault) => {
+                !matches!(fault.trouble, Trouble::TooLarge | Trouble::Setup | Trouble::Files)
+            }
             Self::Server { status, wait, fault } => {
                 *status >= 500
                     && *status != 501
                     && wait.is_none()
-                    && !fault.mentions(&["loading"])
+                    && !is_loading(fault)
                     && !is_too_long(*status, fault)
             }
             Self::Unreadable { .. } => false,
@@ -116,6 +157,9 @@ fn transport_error(fault: &TransportFault, endpoint: &Inner) -> ProviderError {
             .hint("check the spelling of `base_url`, and the network"),
         Trouble::Tls => error(&format!("no secure connection to `{at}` ({cause})"))
             .hint("a local server usually speaks `http://`, not `https://`"),
+        Trouble::Files => {
+            error(&format!("too many open files in this process ({cause})")).hint(OUT_OF_FILES_HINT)
+        }
         Trouble::Connect => error(&format!("no connection to `{at}` ({cause})")),
         Trouble::Broken => error(&format!("the connection to `{at}` broke ({cause})")),
         Trouble::TooLarge => error(cause),
@@ -140,6 +184,10 @@ fn server_error(
         )
         .too_long()
         .hint("shorten the case or the rubric's examples, or use a model with a longer context"),
+        _ if is_filtered(status, fault) => error(
+            Status::Refused,
+            format!("the content filter of `{name}` refused the prompt{says}"),
+        ),
         401 | 403 => {
             let denied = error(
                 Status::ProviderError,
@@ -224,6 +272,26 @@ pub(super) fn is_too_long(status: u16, fault: &ServerFault) -> bool {
     matches!(status, 400 | 413 | 422 | 500) && fault.mentions(&phrases)
 }
 
+/// Whether a filter of the provider's refused the prompt for its content, which says nothing
+/// of the request's form. Azure, OpenAI, OpenRouter, DashScope and DeepSeek say it so.
+pub(super) fn is_filtered(status: u16, fault: &ServerFault) -> bool {
+    let phrases = [
+        "content_filter",
+        "responsibleaipolicyviolation",
+        "content management policy",
+        "content_policy_violation",
+        "input was flagged",
+        "data_inspection_failed",
+        "datainspectionfailed",
+        "content exists risk",
+    ];
+    matches!(status, 400 | 403 | 422) && fault.mentions(&phrases)
+}
+
+fn is_loading(fault: &ServerFault) -> bool {
+    fault.mentions(&["loading"])
+}
+
 fn unknown_model(fault: &ServerFault) -> bool {
     fault.mentions(&["model_not_found", "invalid model", "unknown model", "no such model"])
         || (fault.mentions(&["model"]) && fault.mentions(&["does not exist", "not found"]))
@@ -281,10 +349,10 @@ mod tests {
     #[test]
     fn only_what_time_may_heal_is_asked_again() {
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
-            assert!(server(status, "{}").attempts() > 1, "{status}");
+            assert!(server(status, "{}").attempts(true) > 1, "{status}");
         }
         for status in [301, 400, 401, 402, 403, 404, 405, 413, 422, 501] {
-            assert_eq!(server(status, "{}").attempts(), 1, "{status}");
+            assert_eq!(server(status, "{}").attempts(true), 1, "{status}");
         }
     }
 
@@ -295,14 +363,14 @@ mod tests {
             r#"{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}"#,
             r#"{"error":{"message":"Rate limit reached for requests per day (RPD): Limit 200"}}"#,
         ] {
-            assert_eq!(server(429, body).attempts(), 1, "{body}");
+            assert_eq!(server(429, body).attempts(true), 1, "{body}");
             assert!(!server(429, body).is_overload(), "{body}");
         }
         for body in [
             r#"{"error":{"message":"Rate limit reached on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}"#,
             r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]}]}}"#,
         ] {
-            assert!(server(429, body).attempts() > MAX_ATTEMPTS, "{body}");
+            assert!(server(429, body).attempts(true) > MAX_ATTEMPTS, "{body}");
             assert!(server(429, body).is_overload(), "{body}");
         }
     }
@@ -314,20 +382,52 @@ mod tests {
             r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#,
         ] {
             for status in [400, 413, 422, 500] {
-                assert_eq!(server(status, body).attempts(), 1, "{status} {body}");
+                assert_eq!(server(status, body).attempts(true), 1, "{status} {body}");
                 assert!(!server(status, body).is_outage(), "{status} {body}");
             }
         }
         assert!(
-            server(429, r#"{"error":{"message":"too many tokens per minute"}}"#).attempts() > 1
+            server(429, r#"{"error":{"message":"too many tokens per minute"}}"#).attempts(true) > 1
         );
+    }
+
+    #[test]
+    fn a_content_filter_is_a_refusal_whichever_field_says_so() {
+        for body in [
+            r#"{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","param":"prompt","code":"content_filter","status":400}}"#,
+            r#"{"error":{"message":"Filtered.","code":"400","innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"violence":{"filtered":true}}}}}"#,
+            r#"{"error":{"message":"Rejected.","code":"content_policy_violation"}}"#,
+        ] {
+            let Failure::Server { fault, .. } = server(400, body) else { unreachable!() };
+            assert!(is_filtered(400, &fault), "{body}");
+            assert_eq!(server(400, body).attempts(true), 1, "{body}");
+        }
+        let Failure::Server { fault, .. } =
+            server(400, r#"{"error":{"message":"bad `temperature`"}}"#)
+        else {
+            unreachable!()
+        };
+        assert!(!is_filtered(400, &fault));
+    }
+
+    #[test]
+    fn what_was_taken_and_not_answered_may_have_cost_something() {
+        let broken = |trouble| {
+            Failure::Transport(TransportFault { trouble, cause: String::new() }).may_have_cost()
+        };
+        assert!(broken(Trouble::Broken) && broken(Trouble::TooLarge));
+        for trouble in [Trouble::Refused, Trouble::Name, Trouble::ConnectTimeout, Trouble::Files] {
+            assert!(!broken(trouble), "{trouble:?}");
+        }
+        assert!(Failure::Unreadable { status: 200, reason: String::new() }.may_have_cost());
+        assert!(!server(500, "{}").may_have_cost() && !server(400, "{}").may_have_cost());
     }
 
     #[test]
     fn a_loading_model_is_no_outage() {
         assert!(!server(503, r#"{"error":{"message":"Loading model"}}"#).is_outage());
         assert!(server(503, "").is_outage());
-        assert!(server(503, r#"{"error":{"message":"Loading model"}}"#).attempts() > 1);
+        assert!(server(503, r#"{"error":{"message":"Loading model"}}"#).attempts(true) > 1);
     }
 
     #[test]

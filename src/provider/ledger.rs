@@ -31,6 +31,13 @@ pub struct LedgerTotals {
     pub priced_usd: f64,
     /// Millionths of a US dollar reserved by calls in flight.
     pub micro_dollars_reserved: u64,
+    /// Millionths of a US dollar at most of requests whose cost nobody tells: those that were
+    /// sent and given up, and replies that could not be read. They count against a limit.
+    pub micro_dollars_unknown: u64,
+    /// Tokens at most of these requests.
+    pub tokens_unknown: u64,
+    /// How many of them there are, to models that cost something.
+    pub calls_unknown: u64,
     /// Tokens of the calls that were answered; `calls` saturates.
     pub usage: Usage,
     /// Tokens reserved by calls in flight.
@@ -54,19 +61,34 @@ impl LedgerTotals {
         self.usage.tokens_in.saturating_add(self.usage.tokens_out)
     }
 
-    /// US dollars spent; `None` where no call had a price, although some were made.
+    /// Tokens of both directions at most: what is known, and what nobody tells.
+    #[must_use]
+    pub fn tokens_at_most(&self) -> u64 {
+        self.tokens().saturating_add(self.tokens_unknown)
+    }
+
+    /// Millionths of a US dollar spent at most: what is known, and what nobody tells.
+    #[must_use]
+    pub fn micro_dollars_at_most(&self) -> u64 {
+        self.micro_dollars.saturating_add(self.micro_dollars_unknown)
+    }
+
+    /// US dollars known to be spent; `None` where no call's cost is known, although some were
+    /// made.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         let priced = self.calls_unpriced == 0 && self.calls_sent_unpriced == 0;
+        let priced = priced && self.calls_unknown == 0;
         (priced || self.micro_dollars > 0).then(|| self.micro_dollars as f64 / 1e6)
     }
 
     /// US dollars spent in all; `None` where any call was made to a model without a price,
-    /// answered or not: nobody tells what a failed one cost.
+    /// answered or not, or where nobody tells what a call cost.
     #[must_use]
     pub fn spent_usd(&self) -> Option<f64> {
         let priced = self.calls_unpriced == 0 && self.calls_sent_unpriced == 0;
-        priced.then_some(self.priced_usd)
+        let known = priced && self.calls_unknown == 0;
+        known.then_some(self.priced_usd)
     }
 }
 
@@ -124,13 +146,21 @@ impl Ledger {
                 return Err(refused("there is a limit on cost, and the model has no price")
                     .hint("set `price` for the judge, with zeros if the model costs nothing"));
             };
-            let taken = books.micro_dollars.saturating_add(books.micro_dollars_reserved);
+            let spent = books.micro_dollars_at_most();
+            let taken = spent.saturating_add(books.micro_dollars_reserved);
             if taken.saturating_add(cost) > limit {
+                let unknown = match books.micro_dollars_unknown {
+                    0 => String::new(),
+                    micro => {
+                        let micro = dollars(micro);
+                        format!(" (up to ${micro} of it by calls that nobody told the cost of)")
+                    }
+                };
                 return Err(refused(format!(
-                    "the cost limit of ${} would be passed: ${} spent, ${} reserved by calls in \
-                     flight, and this call may cost ${}",
+                    "the cost limit of ${} would be passed: ${} spent{unknown}, ${} reserved by \
+                     calls in flight, and this call may cost ${}",
                     dollars(limit),
-                    dollars(books.micro_dollars),
+                    dollars(spent),
                     dollars(books.micro_dollars_reserved),
                     dollars(cost),
                 ))
@@ -138,7 +168,7 @@ impl Ledger {
             }
         }
         if let Some(limit) = self.limits.tokens {
-            let taken = books.tokens().saturating_add(books.tokens_reserved);
+            let taken = books.tokens_at_most().saturating_add(books.tokens_reserved);
             if taken.saturating_add(tokens) > limit {
                 return Err(refused(format!(
                     "the limit of {limit} tokens would be passed: {taken} are spent or reserved, \
@@ -152,7 +182,16 @@ impl Ledger {
         books.micro_dollars_reserved = books.micro_dollars_reserved.saturating_add(micro_dollars);
         books.tokens_reserved = books.tokens_reserved.saturating_add(tokens);
         let priced = worst.micro_dollars.is_some();
-        Ok(Reservation { ledger: Arc::clone(self), micro_dollars, tokens, priced })
+        let ledger = Arc::clone(self);
+        Ok(Reservation {
+            ledger,
+            worst,
+            micro_dollars,
+            tokens,
+            priced,
+            outstanding: false,
+            lost: false,
+        })
     }
 
     /// As [`Ledger::reserve`], but where only what calls in flight have set aside stands in
@@ -189,10 +228,10 @@ impl Ledger {
             && priced
             && fits(
                 self.limits.micro_dollars,
-                books.micro_dollars,
+                books.micro_dollars_at_most(),
                 worst.micro_dollars.unwrap_or(0),
             )
-            && fits(self.limits.tokens, books.tokens(), tokens)
+            && fits(self.limits.tokens, books.tokens_at_most(), tokens)
             && self.check_calls(&books).is_ok()
     }
 
@@ -200,8 +239,16 @@ impl Ledger {
     /// beyond a limit.
     pub fn book(self: &Arc<Self>, usage: &Usage, micro_dollars: Option<u64>) {
         let ledger = Arc::clone(self);
-        Reservation { ledger, micro_dollars: 0, tokens: 0, priced: true }
-            .spend(usage, micro_dollars);
+        Reservation {
+            ledger,
+            worst: WorstCase::default(),
+            micro_dollars: 0,
+            tokens: 0,
+            priced: true,
+            outstanding: false,
+            lost: false,
+        }
+        .spend(usage, micro_dollars);
     }
 
     /// Counts a reply that was found instead of asked for.
@@ -237,21 +284,64 @@ fn dollars(micro: u64) -> String {
 #[derive(Debug)]
 pub struct Reservation {
     ledger: Arc<Ledger>,
+    worst: WorstCase,
     micro_dollars: u64,
     tokens: u64,
     priced: bool,
+    /// A request is on its way of which nobody knows yet what it cost.
+    outstanding: bool,
+    /// What was set aside is gone: booked as spent at most.
+    lost: bool,
 }
 
 impl Reservation {
+    /// Sets aside the worst case once more, where an earlier request of the call has taken
+    /// what was set aside with it.
+    ///
+    /// # Errors
+    /// As [`Ledger::reserve`].
+    pub fn renew(&mut self) -> Result<(), ProviderError> {
+        if self.lost {
+            *self = self.ledger.reserve(self.worst)?;
+        }
+        Ok(())
+    }
+
+    /// The request that was counted last cost nothing: it never arrived, or was refused.
+    pub fn cost_nothing(&mut self) {
+        self.outstanding = false;
+    }
+
+    /// Nobody tells what the request that was counted last cost: what was set aside stays
+    /// spent, at most. Dropping the reservation while a request is on its way does the same.
+    /// Says whether it may have cost anything.
+    pub fn lose(&mut self) -> bool {
+        let mut books = self.ledger.books();
+        books.micro_dollars_reserved =
+            books.micro_dollars_reserved.saturating_sub(self.micro_dollars);
+        books.tokens_reserved = books.tokens_reserved.saturating_sub(self.tokens);
+        books.micro_dollars_unknown =
+            books.micro_dollars_unknown.saturating_add(self.micro_dollars);
+        books.tokens_unknown = books.tokens_unknown.saturating_add(self.tokens);
+        let may_have_cost = self.micro_dollars > 0 || !self.priced;
+        books.calls_unknown += u64::from(may_have_cost);
+        drop(books);
+        (self.micro_dollars, self.tokens) = (0, 0);
+        (self.outstanding, self.lost) = (false, true);
+        may_have_cost
+    }
+
     /// Counts a request that is about to be sent.
     ///
     /// # Errors
     /// With status `budget` where the limit on calls is reached.
-    pub fn count_sent(&self) -> Result<(), ProviderError> {
+    pub fn count_sent(&mut self) -> Result<(), ProviderError> {
         let mut books = self.ledger.books();
         self.ledger.check_calls(&books)?;
         books.calls_sent += 1;
         books.calls_sent_unpriced += u64::from(!self.priced);
+        drop(books);
+        self.outstanding = true;
         Ok(())
     }
 
@@ -281,11 +371,15 @@ impl Reservation {
         books.tokens_reserved -= tokens;
         self.micro_dollars -= cost;
         self.tokens -= tokens;
+        self.outstanding = false;
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        if self.outstanding {
+            self.lose();
+        }
         let mut books = self.ledger.books();
         books.micro_dollars_reserved =
             books.micro_dollars_reserved.saturating_sub(self.micro_dollars);
@@ -374,12 +468,45 @@ mod tests {
     fn repeated_requests_count_against_the_limit_on_calls() {
         let ledger =
             Arc::new(Ledger::new(LedgerLimits { calls: Some(2), ..LedgerLimits::default() }));
-        let reservation = ledger.reserve(WorstCase::default()).unwrap();
+        let mut reservation = ledger.reserve(WorstCase::default()).unwrap();
         reservation.count_sent().unwrap();
         reservation.count_sent().unwrap();
         assert_eq!(reservation.count_sent().unwrap_err().status, Status::Budget);
         assert!(ledger.reserve(WorstCase::default()).is_err());
         assert_eq!(ledger.totals().calls_sent, 2);
+    }
+
+    #[test]
+    fn a_request_that_nobody_told_the_cost_of_stays_spent_at_most_and_its_cost_is_unknown() {
+        let limits = LedgerLimits { micro_dollars: Some(25), ..LedgerLimits::default() };
+        let ledger = Arc::new(Ledger::new(limits));
+        let mut given_up = ledger.reserve(worst(10, 5)).unwrap();
+        given_up.count_sent().unwrap();
+        drop(given_up);
+        let totals = ledger.totals();
+        assert_eq!((totals.micro_dollars, totals.micro_dollars_at_most()), (0, 10));
+        assert_eq!((totals.micro_dollars_reserved, totals.tokens_at_most()), (0, 5));
+        assert_eq!((totals.cost_usd(), totals.spent_usd()), (None, None));
+        // A second request of a call sets its worst case aside anew, as far as there is room.
+        let mut unread = ledger.reserve(worst(10, 5)).unwrap();
+        unread.count_sent().unwrap();
+        assert!(unread.lose());
+        let refusal = unread.renew().unwrap_err();
+        assert_eq!(refusal.status, Status::Budget);
+        assert!(refusal.message.contains("nobody told"), "{}", refusal.message);
+        drop(unread);
+        assert_eq!(ledger.totals().micro_dollars_at_most(), 20);
+        // What was refused, and what is free, cost nothing.
+        let mut refused = ledger.reserve(worst(5, 5)).unwrap();
+        refused.count_sent().unwrap();
+        refused.cost_nothing();
+        drop(refused);
+        let free = Arc::new(Ledger::default());
+        let mut given_up = free.reserve(worst(0, 5)).unwrap();
+        given_up.count_sent().unwrap();
+        drop(given_up);
+        assert_eq!(ledger.totals().micro_dollars_at_most(), 20);
+        assert_eq!(free.totals().spent_usd(), Some(0.0));
     }
 
     #[test]

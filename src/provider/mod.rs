@@ -37,4 +37,4 @@ pub use ledger::{Ledger, LedgerLimits, LedgerTotals, Reservation, WorstCase};
 pub use place::{Place, Places};
 pub use replies::{Claim, KeepError, NoReplies, ReplyStore};
 pub use service::{Provider, provider_names, providers};
-pub(crate) use transport::is_loopback;
+pub(crate) use transport::{OUT_OF_FILES_HINT, is_loopback, is_out_of_files};

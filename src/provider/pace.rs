@@ -1,5 +1,4 @@
-//! Pacing of one address: requests and tokens a minute, requests in flight, and the pauses a
-//! server asks for.
+//! Pacing of one address: requests and tokens a minute, and requests in flight.
 //!
 //! Requests a minute and tokens a minute are taken together or not at all, first come first
 //! served. The number in flight adapts as TCP's window does (Jacobson, 1988): halved when the
@@ -38,7 +37,6 @@ pub(super) struct Pace {
 struct State {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
-    frozen_until: Option<Instant>,
     in_flight: u32,
     /// Requests in flight at most, where that is configured.
     configured: Option<u32>,
@@ -90,15 +88,9 @@ impl Bucket {
     }
 }
 
-/// The server asked for a pause that ends after the deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frozen;
-
 /// What stands in the way now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
-    /// The server asked for a pause until then.
-    Frozen(Instant),
     /// A limit a minute has room then.
     Until(Instant),
     /// Too many in flight: until one of them ends.
@@ -111,7 +103,6 @@ impl Pace {
             state: Mutex::new(State {
                 requests: None,
                 tokens: None,
-                frozen_until: None,
                 in_flight: 0,
                 configured: None,
                 window: f64::from(DEFAULT_IN_FLIGHT),
@@ -144,20 +135,12 @@ impl Pace {
 
     /// Leave to send one request of about `tokens` tokens, when there is room: however long
     /// the limits that the user set make it wait.
-    ///
-    /// # Errors
-    /// At once where the server asked for a pause that passes the deadline.
-    pub(super) async fn acquire(
-        &self,
-        tokens: u64,
-        deadline: Instant,
-    ) -> Result<Permit<'_>, Frozen> {
+    pub(super) async fn acquire(&self, tokens: u64) -> Permit<'_> {
         let _head = self.line.lock().await;
         loop {
             let until = match self.take(tokens as f64) {
-                Ok(permit) => return Ok(permit),
-                Err(Wait::Frozen(until)) if until >= deadline => return Err(Frozen),
-                Err(Wait::Frozen(until) | Wait::Until(until)) => until,
+                Ok(permit) => return permit,
+                Err(Wait::Until(until)) => until,
                 Err(Wait::Place) => {
                     self.freed.notified().await;
                     continue;
@@ -170,22 +153,10 @@ impl Pace {
         }
     }
 
-    /// Nothing is sent before `until`.
-    pub(super) fn freeze(&self, until: Instant) {
-        let mut state = self.lock();
-        state.frozen_until = state.frozen_until.max(Some(until));
-    }
-
     fn take(&self, tokens: f64) -> Result<Permit<'_>, Wait> {
         let now = Instant::now();
         let mut guard = self.lock();
         let state = &mut *guard;
-        if let Some(until) = state.frozen_until {
-            if now < until {
-                return Err(Wait::Frozen(until));
-            }
-            state.frozen_until = None;
-        }
         if f64::from(state.in_flight) + 1.0 > state.window.max(1.0) {
             return Err(Wait::Place);
         }
@@ -222,6 +193,17 @@ pub(super) struct Permit<'a> {
 }
 
 impl Permit<'_> {
+    /// Nothing was sent after all.
+    pub(super) fn unused(self) {
+        let mut state = self.pace.lock();
+        if let Some(bucket) = &mut state.requests {
+            bucket.level = (bucket.level + 1.0).min(bucket.capacity);
+        }
+        if let Some(bucket) = &mut state.tokens {
+            bucket.level = (bucket.level + self.tokens).min(bucket.capacity);
+        }
+    }
+
     /// The server answered; `tokens` is what it really took, where it says so.
     pub(super) fn answered(&self, tokens: Option<u64>) {
         let mut guard = self.pace.lock();
@@ -260,8 +242,6 @@ mod tests {
 
     use super::*;
 
-    const FAR: Duration = Duration::from_secs(86_400);
-
     fn limited(limits: Limits) -> Arc<Pace> {
         let pace = Pace::new();
         pace.tighten(limits);
@@ -273,7 +253,7 @@ mod tests {
         let start = Instant::now();
         let mut times = Vec::new();
         for _ in 0..n {
-            drop(pace.acquire(tokens, Instant::now() + FAR).await.unwrap());
+            drop(pace.acquire(tokens).await);
             times.push(start.elapsed().as_millis());
         }
         times
@@ -316,37 +296,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn real_usage_gives_back_what_the_estimate_took_too_much() {
         let pace = limited(Limits { tokens_per_minute: Some(1_000), ..Limits::default() });
-        let permit = pace.acquire(900, Instant::now() + FAR).await.unwrap();
+        let permit = pace.acquire(900).await;
         permit.answered(Some(10));
         drop(permit);
         let start = Instant::now();
-        drop(pace.acquire(50, Instant::now() + FAR).await.unwrap());
+        drop(pace.acquire(50).await);
         assert_eq!(start.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_limit_of_ones_own_is_waited_for_and_a_server_s_pause_only_until_the_deadline() {
+    async fn a_limit_is_waited_for_and_what_was_not_sent_is_given_back() {
         let pace = limited(Limits { requests_per_minute: Some(1), ..Limits::default() });
+        pace.acquire(1).await.unused();
+        let start = Instant::now();
         departures(&pace, 1, 1).await;
-        let start = Instant::now();
-        drop(pace.acquire(1, Instant::now() + Duration::from_secs(5)).await.unwrap());
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        drop(pace.acquire(1).await);
         assert!(start.elapsed() >= Duration::from_secs(59));
-        pace.freeze(Instant::now() + Duration::from_secs(90));
-        let start = Instant::now();
-        let blocked = pace.acquire(1, Instant::now() + Duration::from_secs(80)).await.unwrap_err();
-        assert_eq!((blocked, start.elapsed()), (Frozen, Duration::ZERO));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_freeze_holds_everyone_and_a_later_one_extends_it() {
-        let pace = limited(Limits::default());
-        pace.freeze(Instant::now() + Duration::from_secs(3));
-        let other = Arc::clone(&pace);
-        tokio::spawn(async move {
-            sleep(Duration::from_secs(1)).await;
-            other.freeze(Instant::now() + Duration::from_secs(9));
-        });
-        assert_eq!(departures(&pace, 1, 1).await, [10_000]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -357,7 +323,7 @@ mod tests {
             .map(|i| {
                 let (pace, now, most) = (pace.clone(), now.clone(), most.clone());
                 tokio::spawn(async move {
-                    let _permit = pace.acquire(1, Instant::now() + FAR).await.unwrap();
+                    let _permit = pace.acquire(1).await;
                     most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     sleep(Duration::from_millis(10 + i % 7)).await;
                     now.fetch_sub(1, Ordering::SeqCst);
@@ -378,7 +344,7 @@ mod tests {
         let window = || pace.lock().window;
         let mut permits = Vec::new();
         for _ in 0..16 {
-            permits.push(pace.acquire(1, Instant::now() + FAR).await.unwrap());
+            permits.push(pace.acquire(1).await);
         }
         for permit in permits.drain(..) {
             advance(Duration::from_millis(1)).await;
@@ -388,14 +354,14 @@ mod tests {
         let mut rounds = 0;
         while window() < 16.0 {
             for _ in 0..window() as u32 {
-                pace.acquire(1, Instant::now() + FAR).await.unwrap().answered(None);
+                pace.acquire(1).await.answered(None);
             }
             rounds += 1;
         }
         assert!((8..=10).contains(&rounds), "{rounds}");
         for _ in 0..20 {
             advance(Duration::from_millis(1)).await;
-            pace.acquire(1, Instant::now() + FAR).await.unwrap().overloaded();
+            pace.acquire(1).await.overloaded();
         }
         assert!((window() - 1.0).abs() < 1e-9, "one request may always be in flight");
     }
@@ -403,12 +369,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_overload_while_nearly_idle_is_soon_forgotten() {
         let pace = limited(Limits::default());
-        pace.acquire(1, Instant::now() + FAR).await.unwrap().overloaded();
+        pace.acquire(1).await.overloaded();
         let window = || pace.lock().window;
         assert!((window() - 1.0).abs() < 1e-9);
         for _ in 0..7 {
             for _ in 0..window() as u32 {
-                pace.acquire(1, Instant::now() + FAR).await.unwrap().answered(None);
+                pace.acquire(1).await.answered(None);
             }
         }
         assert!(window() >= 128.0, "{}", window());

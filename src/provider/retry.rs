@@ -1,5 +1,5 @@
-//! How long to wait before asking again: exponential with full jitter, or what the server
-//! says.
+//! How long to wait before asking again: exponential with jitter, and never less where the
+//! server asks for less.
 
 use std::time::{Duration, SystemTime};
 
@@ -29,10 +29,16 @@ impl Waits {
         )
     }
 
-    /// The next wait: evenly distributed from nothing to the exponential one, so that callers
-    /// that failed together do not come back together.
+    /// The next wait: evenly distributed from half the exponential one to the whole, so that
+    /// callers that failed together do not come back together, and none comes back at once.
     pub(super) fn next(&mut self) -> Duration {
-        self.0.next().unwrap_or(LONGEST_DELAY).mul_f64(rand::random())
+        self.0.next().unwrap_or(LONGEST_DELAY).mul_f64(0.5 + 0.5 * rand::random::<f64>())
+    }
+
+    /// The next wait where the server asked for one, which is kept: `Retry-After: 0` or a date
+    /// that has passed must not become a request every millisecond.
+    pub(super) fn after(&mut self, asked: Option<Duration>) -> Duration {
+        self.next().max(asked.unwrap_or(Duration::ZERO))
     }
 }
 
@@ -98,6 +104,17 @@ mod tests {
         let body = br#"{"error":{"details":[{"retryDelay" : "34.5s"}]}}"#;
         assert_eq!(asked_for_in_body(body), Some(Duration::from_millis(34_500)));
         assert_eq!(asked_for_in_body(b"{}"), None);
+    }
+
+    #[test]
+    fn a_server_can_ask_for_more_than_the_usual_wait_and_never_for_less() {
+        for asked in [None, Some(Duration::ZERO), Some(Duration::from_millis(1))] {
+            let mut waits = Waits::new();
+            let total: Duration = (0..6).map(|_| waits.after(asked)).sum();
+            assert!(total >= Duration::from_millis(15_750), "{asked:?} {total:?}");
+        }
+        let long = Duration::from_secs(90);
+        assert_eq!(Waits::new().after(Some(long)), long);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(super) enum Trouble {
     /// The server's certificate, or a server that does not speak TLS. A handshake that merely
     /// breaks off is [`Trouble::Connect`].
     Tls,
+    /// This process may open no more files or connections.
+    Files,
     /// Another failure to connect.
     Connect,
     /// The connection broke, or the body stalled, after it was made.
@@ -156,22 +158,41 @@ fn too_large() -> TransportFault {
 fn fault(error: reqwest::Error) -> TransportFault {
     let error = error.without_url();
     let cause = chain(&error);
+    let trouble = trouble(&cause, error.is_connect(), error.is_timeout());
+    TransportFault { trouble, cause }
+}
+
+/// What a cause in the library's words means.
+fn trouble(cause: &str, connecting: bool, timed_out: bool) -> Trouble {
     let lower = cause.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let trouble = if !error.is_connect() {
+    if is_out_of_files(&lower) {
+        Trouble::Files
+    } else if !connecting {
         Trouble::Broken
     } else if has(&["certificate", "invalidcontenttype", "corrupt message", "protocol version"]) {
         Trouble::Tls
     } else if has(&["dns error", "lookup address", "resolve"]) {
         Trouble::Name
-    } else if error.is_timeout() || has(&["timed out"]) {
+    } else if timed_out || has(&["timed out"]) {
         Trouble::ConnectTimeout
     } else if has(&["refused"]) {
         Trouble::Refused
     } else {
         Trouble::Connect
-    };
-    TransportFault { trouble, cause }
+    }
+}
+
+/// What to do when there are no more files to open.
+pub(crate) const OUT_OF_FILES_HINT: &str = "raise `ulimit -n` or lower `-j`";
+
+/// Whether a cause says that this process, or the system, has too many files open.
+pub(crate) fn is_out_of_files(cause: &str) -> bool {
+    let cause = cause.to_lowercase();
+    // As Linux, macOS and Windows number and word it.
+    ["too many open files", "os error 24)", "os error 23)", "os error 10024)"]
+        .iter()
+        .any(|words| cause.contains(words))
 }
 
 /// The innermost cause, which is the one that says something.
@@ -190,6 +211,19 @@ fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_many_open_files_are_no_fault_of_the_server() {
+        for (cause, connecting, expected) in [
+            ("tcp open error: Too many open files (os error 24)", true, Trouble::Files),
+            ("dns error: Too many open files (os error 24)", true, Trouble::Files),
+            ("tcp connect error: Connection refused (os error 111)", true, Trouble::Refused),
+            ("connection reset by peer (os error 104)", false, Trouble::Broken),
+            ("dns error: failed to lookup address information", true, Trouble::Name),
+        ] {
+            assert_eq!(trouble(cause, connecting, false), expected, "{cause}");
+        }
+    }
 
     #[test]
     fn loopback_is_told_from_hosts_that_look_like_it() {

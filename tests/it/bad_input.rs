@@ -124,6 +124,17 @@ fn an_unreachable_server_is_inconclusive_and_says_how_to_check() {
 }
 
 #[test]
+fn a_malformed_env_file_is_warned_of_by_its_line_and_never_quoted() {
+    let bench = Workbench::with_rules();
+    bench.write(".env", "A=1\n\nsk-secret-0123 456\n");
+    for arguments in [&["check"][..], &["check", "--env-file", ".env"]] {
+        let ran = bench.run(arguments).exits(0).says(&["warning", ".env`, line 3"]);
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("secret"));
+    }
+    bench.run(&["check", "--env-file", "none.env"]).exits(2).says(&["none.env"]);
+}
+
+#[test]
 fn a_rubric_whose_weights_sum_to_zero_is_refused() {
     let bench = Workbench::with_rules();
     bench.write(

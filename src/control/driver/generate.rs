@@ -185,9 +185,11 @@ impl Driver<'_> {
         let share = |used: u64, limit: Option<u64>| {
             limit.map_or(0.0, |limit| used as f64 / limit.max(1) as f64)
         };
-        let tokens = totals.tokens() + totals.tokens_reserved + worst.tokens_in + worst.tokens_out;
-        let money =
-            totals.micro_dollars + totals.micro_dollars_reserved + worst.micro_dollars.unwrap_or(0);
+        let tokens =
+            totals.tokens_at_most() + totals.tokens_reserved + worst.tokens_in + worst.tokens_out;
+        let money = totals.micro_dollars_at_most()
+            + totals.micro_dollars_reserved
+            + worst.micro_dollars.unwrap_or(0);
         if share(money, limits.micro_dollars) > share(tokens, limits.tokens) {
             Budget::Money
         } else {
@@ -200,6 +202,9 @@ impl Driver<'_> {
 fn settle(own: &LedgerTotals, held: &mut Reservation) {
     if own.calls_answered > 0 {
         held.spend(&own.usage, (own.calls_unpriced == 0).then_some(own.micro_dollars));
+    }
+    if own.calls_unknown > 0 {
+        held.lose();
     }
 }
 

@@ -259,7 +259,8 @@ impl Group<'_, '_> {
 
     fn append(&mut self, entry: Entry) -> Result<(), LogError> {
         let totals = self.ledger.totals();
-        let spent = Spent { tokens: totals.tokens(), micro_dollars: totals.micro_dollars };
+        let (tokens, micro_dollars) = (totals.tokens_at_most(), totals.micro_dollars_at_most());
+        let spent = Spent { tokens, micro_dollars };
         let elapsed_ms = self.elapsed_ms();
         self.log.append(elapsed_ms, spent, entry)
     }

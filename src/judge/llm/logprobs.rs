@@ -27,6 +27,10 @@ const NEGLIGIBLE: f64 = 0.01;
 #[must_use]
 pub fn read(tokens: &[TokenLogprobs], shape: &Shape) -> Option<Reading> {
     let at = tokens.iter().position(|t| !trimmed(&t.token).is_empty())?;
+    // A server whose value for its own token is none can't be believed about the others.
+    if !is_probability(tokens[at].logprob) {
+        return None;
+    }
     let alternatives = alternatives(&tokens[at]);
     let (raw, score, mass) = match shape {
         Shape::YesNo => {
@@ -93,8 +97,7 @@ fn alternatives(token: &TokenLogprobs) -> HashMap<String, f64> {
         .map(|(t, l)| (t.as_str(), *l))
         .chain([(token.token.as_str(), token.logprob)])
     {
-        // A log-probability above 0 (but for rounding) or NaN is no probability.
-        if logprob <= 1e-6 {
+        if is_probability(logprob) {
             seen.entry(text).or_insert_with(|| logprob.exp().min(1.0));
         }
     }
@@ -103,6 +106,11 @@ fn alternatives(token: &TokenLogprobs) -> HashMap<String, f64> {
         *sums.entry(trimmed(text).to_owned()).or_insert(0.0) += probability;
     }
     sums
+}
+
+/// A log-probability above 0 (but for rounding) or NaN is no probability.
+fn is_probability(logprob: f64) -> bool {
+    logprob <= 1e-6
 }
 
 fn two(alternatives: &HashMap<String, f64>, side: impl Fn(&str) -> Option<bool>) -> (f64, f64) {
@@ -149,6 +157,9 @@ fn expectation(
         let one = levels.iter().position(|l| *l == 1.0);
         let ambiguous = probability(1.0);
         if ambiguous / mass > NEGLIGIBLE {
+            if after_one.flatten().is_some_and(|next| !is_probability(next.logprob)) {
+                return None;
+            }
             // Nothing after the `1` means that it was the end of the answer.
             let zero = after_one?.map_or(0.0, |next| {
                 self::alternatives(next).get("0").copied().unwrap_or(0.0).min(1.0)

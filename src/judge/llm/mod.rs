@@ -8,6 +8,7 @@ mod example;
 mod fixed;
 mod judging;
 pub mod logprobs;
+mod model_name;
 mod prompt;
 pub mod reply;
 mod schema;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::{BoxFuture, join_all};
 
 use super::judging::{Form, Judging, Prompt};
+use super::model_name::same_model;
 use super::shape::{ReadFailure, Reading};
 use super::spec::{Logprobs, Mode};
 use crate::case::Case;
@@ -14,7 +15,7 @@ use crate::provider::{
     CallContext, ChatReply, ChatRequest, Client, Endpoint, Message, Price, ProviderError,
     ResponseFormat, Role,
 };
-use crate::verdict::{Fingerprint, Usage, Verdict};
+use crate::verdict::{Fingerprint, Status, Usage, Verdict};
 
 /// What a judge needs of its model server.
 trait Server: fmt::Debug + Send + Sync {
@@ -59,6 +60,9 @@ pub struct LlmJudge {
     /// Set when the server refused a request for log-probabilities, so that it is not asked
     /// for them before every case.
     no_logprobs: AtomicBool,
+    /// Set when log-probabilities have come: a later refusal that does not speak of them is
+    /// about something else.
+    logprobs_came: AtomicBool,
 }
 
 /// What became of one question.
@@ -68,6 +72,8 @@ struct Asked {
     /// Requests that got no reply.
     failed_attempts: u32,
     asked_again: bool,
+    /// Whether a request may have cost what nobody tells.
+    cost_unknown: bool,
 }
 
 enum Failure {
@@ -83,7 +89,12 @@ impl LlmJudge {
     }
 
     fn with_server(judging: Judging, server: Box<dyn Server>) -> Self {
-        Self { judging, server, no_logprobs: AtomicBool::new(false) }
+        Self {
+            judging,
+            server,
+            no_logprobs: AtomicBool::new(false),
+            logprobs_came: AtomicBool::new(false),
+        }
     }
 
     fn first_form(&self) -> Form {
@@ -108,6 +119,7 @@ impl LlmJudge {
         let mut readings = Vec::with_capacity(asked.len());
         let mut failure = None;
         let (mut replies, mut attempts, mut asked_again) = (Vec::new(), 0, false);
+        let mut cost_unknown = false;
         let mut latency_ms = 0;
         for one in asked {
             match one.result {
@@ -116,6 +128,7 @@ impl LlmJudge {
             }
             attempts += one.failed_attempts;
             asked_again |= one.asked_again;
+            cost_unknown |= one.cost_unknown;
             latency_ms = latency_ms.max(one.replies.iter().map(|r| r.latency_ms).sum());
             replies.extend(one.replies);
         }
@@ -130,7 +143,8 @@ impl LlmJudge {
         if asked_again {
             verdict = verdict.note("asked_again", true);
         }
-        self.account(verdict, &replies, attempts, latency_ms)
+        let verdict = self.account(verdict, &replies, attempts, latency_ms);
+        Verdict { cost_usd: verdict.cost_usd.filter(|_| !cost_unknown), ..verdict }
     }
 
     /// Asks, and once more where the reply could not be read.
@@ -140,6 +154,7 @@ impl LlmJudge {
             replies: Vec::new(),
             failed_attempts: 0,
             asked_again: false,
+            cost_unknown: false,
         };
         let mut prompt = prompt;
         let mut request_refused = false;
@@ -147,6 +162,7 @@ impl LlmJudge {
             match self.server.chat(&prompt.request, context).await {
                 Err(error) => {
                     asked.failed_attempts += error.attempts;
+                    asked.cost_unknown |= error.cost_unknown;
                     if let Some(written) = self.without_logprobs(case, &prompt, &error, context) {
                         prompt = written;
                         request_refused = true;
@@ -156,9 +172,14 @@ impl LlmJudge {
                     return asked;
                 }
                 Ok(reply) => {
+                    if prompt.form == Form::Token && reply.logprobs.is_some() {
+                        self.logprobs_came.store(true, Ordering::Relaxed);
+                        self.no_logprobs.store(false, Ordering::Relaxed);
+                    }
                     if request_refused {
                         // Without log-probabilities it went through, so they were why.
                         self.no_logprobs.store(true, Ordering::Relaxed);
+                        request_refused = false;
                     }
                     let read = self.judging.read(&reply, prompt.form);
                     let again = match &read {
@@ -192,7 +213,13 @@ impl LlmJudge {
         error: &ProviderError,
         context: &CallContext,
     ) -> Option<Prompt> {
-        let refused = matches!(error.http_status, Some(400 | 422)) && !error.too_long;
+        let refused = matches!(error.http_status, Some(400 | 422))
+            && !error.too_long
+            && error.status != Status::Refused;
+        // Two ways of asking give two scales: once log-probabilities have come, only a refusal
+        // that speaks of them turns the judge to the other one.
+        let refused = refused
+            && (!self.logprobs_came.load(Ordering::Relaxed) || speaks_of_logprobs(&error.message));
         if !refused || prompt.form != Form::Token || self.judging.logprobs() != Logprobs::Auto {
             return None;
         }
@@ -223,7 +250,7 @@ impl LlmJudge {
         verdict.cost_usd = cost.filter(|_| known);
         verdict.model_returned = replies.iter().rev().find_map(|r| r.model.clone());
         if let Some(returned) = &verdict.model_returned
-            && !same_family(self.server.model(), returned)
+            && !same_model(self.server.model(), returned)
         {
             let note = format!("asked for `{}`, answered by `{returned}`", self.server.model());
             verdict = verdict.note("model_mismatch", note);
@@ -313,24 +340,10 @@ fn tokens(request: &ChatRequest) -> u64 {
         .sum()
 }
 
-/// Whether the model that answered can be the one asked for: one name contains the other, or
-/// both begin with the same word (`gpt`, `qwen`). Addresses, file paths and quantisation marks
-/// are looked through.
-fn same_family(asked: &str, returned: &str) -> bool {
-    let base = |name: &str| {
-        let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
-        base.strip_suffix(".gguf").unwrap_or(&base).to_owned()
-    };
-    let (asked, returned) = (base(asked), base(returned));
-    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-    let (plain_asked, plain_returned) = (plain(&asked), plain(&returned));
-    if plain_asked.is_empty() || plain_returned.is_empty() {
-        return true;
-    }
-    let word = |name: &str| name.chars().take_while(char::is_ascii_alphabetic).collect::<String>();
-    plain_asked.contains(&plain_returned)
-        || plain_returned.contains(&plain_asked)
-        || (!word(&asked).is_empty() && word(&asked) == word(&returned))
+/// Whether a server's words are about log-probabilities.
+fn speaks_of_logprobs(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["logprob", "log prob", "log-prob", "log_prob"].iter().any(|words| message.contains(words))
 }
 
 #[cfg(test)]

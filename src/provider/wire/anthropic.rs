@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::body::Body;
-use super::{DEFAULT_MAX_TOKENS, Decoded, Plan, Target, Undecodable, parse};
+use super::{DEFAULT_MAX_TOKENS, Decoded, Plan, Target, Undecodable, count, lenient, parse, word};
 use crate::provider::chat::{ChatRequest, FinishReason, Message, Role};
 use crate::verdict::Usage;
 
@@ -42,10 +42,14 @@ pub(super) fn encode(target: Target<'_>, request: &ChatRequest, plan: Plan) -> V
 
 #[derive(Deserialize)]
 struct Reply {
+    #[serde(default, deserialize_with = "word")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "word")]
     model: Option<String>,
     content: Option<Vec<Block>>,
+    #[serde(default, deserialize_with = "word")]
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     usage: Option<Counts>,
 }
 
@@ -59,9 +63,13 @@ struct Block {
 
 #[derive(Deserialize)]
 struct Counts {
+    #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     cache_creation_input_tokens: Option<u64>,
     output_tokens_details: Option<Value>,
 }

@@ -135,6 +135,7 @@ fn code(error: &Value) -> String {
                         "code",
                         "status",
                         "reason",
+                        "innererror",
                         "param",
                         "quotaid",
                         "quotametric",

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::{Decoded, Form, Plan, Target, Undecodable, parse};
+use super::{Decoded, Form, Plan, Target, Undecodable, count, lenient, parse, word};
 use crate::provider::chat::{
     ChatRequest, FinishReason, Message, ResponseFormat, Role, TokenLogprobs,
 };
@@ -90,7 +90,8 @@ fn generation_config(request: &ChatRequest, plan: Plan) -> Map<String, Value> {
 }
 
 /// The part of a JSON Schema that `responseSchema` takes; it answers 400 to any other keyword.
-/// An enum may hold strings only, so one of numbers becomes the range that it spans.
+/// An enum may hold strings only, so one of numbers becomes the range that it spans, and a
+/// `null` in it is said apart.
 fn supported_schema(schema: &Value) -> Value {
     const KEPT: [&str; 14] = [
         "type",
@@ -135,10 +136,14 @@ fn supported_schema(schema: &Value) -> Value {
                 kept.insert("anyOf".into(), Value::Array(options));
             }
             ("enum", Value::Array(values)) => {
-                if values.iter().all(Value::is_string) {
-                    kept.insert(key.clone(), value.clone());
+                let named: Vec<Value> = values.iter().filter(|v| !v.is_null()).cloned().collect();
+                if named.len() < values.len() {
+                    kept.insert("nullable".into(), Value::Bool(true));
+                }
+                if !named.is_empty() && named.iter().all(Value::is_string) {
+                    kept.insert(key.clone(), Value::Array(named));
                     kept.entry("type").or_insert_with(|| json!("string"));
-                } else if let Some((least, most)) = span(values) {
+                } else if let Some((least, most)) = span(&named) {
                     kept.insert("minimum".into(), least);
                     kept.insert("maximum".into(), most);
                 }
@@ -165,9 +170,13 @@ fn span(values: &[Value]) -> Option<(Value, Value)> {
 #[serde(rename_all = "camelCase")]
 struct Reply {
     candidates: Option<Vec<Candidate>>,
+    #[serde(default, deserialize_with = "lenient")]
     prompt_feedback: Option<Feedback>,
+    #[serde(default, deserialize_with = "lenient")]
     usage_metadata: Option<Counts>,
+    #[serde(default, deserialize_with = "word")]
     model_version: Option<String>,
+    #[serde(default, deserialize_with = "word")]
     response_id: Option<String>,
 }
 
@@ -175,7 +184,9 @@ struct Reply {
 #[serde(rename_all = "camelCase")]
 struct Candidate {
     content: Option<Content>,
+    #[serde(default, deserialize_with = "word")]
     finish_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     logprobs_result: Option<Logprobs>,
 }
 
@@ -200,9 +211,13 @@ struct Feedback {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counts {
+    #[serde(default, deserialize_with = "count")]
     prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     thoughts_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     cached_content_token_count: Option<u64>,
 }
 

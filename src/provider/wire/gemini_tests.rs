@@ -70,6 +70,29 @@ fn a_request_is_split_into_instructions_turns_and_configuration() {
 }
 
 #[test]
+fn an_enum_with_null_keeps_its_words_or_its_range() {
+    // As every schema of a judge has it.
+    for (schema, expected) in [
+        (
+            json!({"type": ["string", "null"], "enum": ["yes", "no", null]}),
+            json!({"type": "string", "nullable": true, "enum": ["yes", "no"]}),
+        ),
+        (
+            json!({"type": ["integer", "null"], "enum": [1, 2, 3, 4, 5, null]}),
+            json!({"type": "integer", "nullable": true, "minimum": 1, "maximum": 5}),
+        ),
+        (
+            json!({"type": ["number", "null"], "enum": [0, 0.1, 1, null]}),
+            json!({"type": "number", "nullable": true, "minimum": 0, "maximum": 1}),
+        ),
+        (json!({"enum": [null]}), json!({"nullable": true})),
+        (json!({"enum": ["a", 1]}), json!({})),
+    ] {
+        assert_eq!(supported_schema(&schema), expected, "{schema}");
+    }
+}
+
+#[test]
 fn thoughts_are_kept_apart_and_counted_as_output() {
     let decoded = decode(REPLY.as_bytes()).unwrap();
     assert_eq!((decoded.text.as_str(), decoded.reasoning.as_deref()), ("Yes", Some("Let me see.")));

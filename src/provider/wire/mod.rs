@@ -202,6 +202,43 @@ fn parse<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, Undecodable
     })
 }
 
+/// A field beside the answer: one of another shape is as good as none, since a good answer
+/// that was paid for must not be lost over it.
+fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let value = <Value as serde::Deserialize>::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+/// A count of tokens, however it is written: `100`, `100.0`, `"100"`. What is no count is none.
+fn count<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = <Value as serde::Deserialize>::deserialize(deserializer)?;
+    let whole = |number: f64| {
+        // Up to 2^53 a float holds every whole number.
+        (number.fract() == 0.0 && (0.0..9.0e15).contains(&number)).then_some(number as u64)
+    };
+    Ok(match &value {
+        Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+        Value::String(text) => match text.trim().parse::<u64>() {
+            Ok(number) => Some(number),
+            Err(_) => text.trim().parse::<f64>().ok().and_then(whole),
+        },
+        _ => None,
+    })
+}
+
+/// A word or an id, as a number too.
+fn word<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match <Value as serde::Deserialize>::deserialize(deserializer)? {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
 fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
@@ -262,8 +299,45 @@ mod tests {
         let usage = |tokens| Wire::OpenAi.decode(body(tokens).as_bytes()).unwrap().usage;
         assert!(usage("12").is_some());
         assert_eq!(usage("18446744073709551615"), None);
-        // A negative or fractional count makes the reply one of another shape.
-        assert!(Wire::OpenAi.decode(body("-1").as_bytes()).is_err());
+        for tokens in ["-1", "1.5", "1e30", "null", "[]", "\"many\"", "\"\""] {
+            assert_eq!(usage(tokens), None, "{tokens}");
+        }
+        for tokens in ["100.0", "\"100\"", "\" 100.0 \"", "1e2"] {
+            assert_eq!(usage(tokens).unwrap().tokens_in, 100, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn odd_fields_beside_the_answer_lose_nothing_of_it() {
+        for (wire, body) in [
+            (
+                Wire::OpenAi,
+                r#"{"id":5,"created":"x","model":7,"choices":[{"message":{"content":"Yes",
+                "refusal":0,"reasoning_content":[]},"finish_reason":5,"logprobs":[]}],
+                "usage":"none"}"#,
+            ),
+            (
+                Wire::OpenAi,
+                r#"{"id":{},"model":null,"choices":[{"message":{"content":"Yes"},"finish_reason":{},
+                "logprobs":{"content":[{"token":1}]}}],
+                "usage":{"prompt_tokens_details":"x","completion_tokens_details":[1]}}"#,
+            ),
+            (
+                Wire::Anthropic,
+                r#"{"id":5,"model":[],"content":[{"type":"text","text":"Yes"}],"stop_reason":{},
+                "usage":[]}"#,
+            ),
+            (
+                Wire::Gemini,
+                r#"{"responseId":5,"modelVersion":{},"promptFeedback":"","usageMetadata":[],
+                "candidates":[{"content":{"parts":[{"text":"Yes"}]},"finishReason":{},
+                "logprobsResult":[]}]}"#,
+            ),
+        ] {
+            let decoded = wire.decode(body.as_bytes()).unwrap_or_else(|e| panic!("{e:?} {body}"));
+            assert_eq!((decoded.text.as_str(), decoded.usage), ("Yes", None), "{body}");
+            assert_eq!(decoded.logprobs, None, "{body}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::{Decoded, Form, Plan, Target, Undecodable, parse};
+use super::{Decoded, Form, Plan, Target, Undecodable, count, lenient, parse, word};
 use crate::canonical::push_string;
 use crate::provider::chat::{ChatRequest, FinishReason, ResponseFormat, TokenLogprobs};
 use crate::verdict::Usage;
@@ -61,23 +61,30 @@ fn format(asked: &ResponseFormat, form: Form) -> Option<Map<String, Value>> {
 
 #[derive(Deserialize)]
 struct Completion {
+    #[serde(default, deserialize_with = "word")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "word")]
     model: Option<String>,
     choices: Option<Vec<Choice>>,
+    #[serde(default, deserialize_with = "lenient")]
     usage: Option<Counts>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
     message: Option<Answer>,
+    #[serde(default, deserialize_with = "word")]
     finish_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     logprobs: Option<Logprobs>,
 }
 
 #[derive(Deserialize)]
 struct Answer {
     content: Option<Value>,
+    #[serde(default, deserialize_with = "word")]
     refusal: Option<String>,
+    #[serde(default, deserialize_with = "word")]
     reasoning_content: Option<String>,
     reasoning: Option<Value>,
 }
@@ -104,16 +111,23 @@ struct Alternative {
 
 #[derive(Deserialize)]
 struct Counts {
+    #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
     prompt_tokens_details: Option<Details>,
+    #[serde(default, deserialize_with = "lenient")]
     completion_tokens_details: Option<Details>,
+    #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Details {
+    #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     reasoning_tokens: Option<u64>,
 }
 

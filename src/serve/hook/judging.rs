@@ -372,7 +372,7 @@ impl Hook {
                 {
                     outcome.warnings.push(format!("the ruling is not kept: {error}"));
                 }
-                (ruling, context.ledger.totals().micro_dollars)
+                (ruling, context.ledger.totals().micro_dollars_at_most())
             }
         };
         outcome.rule(&ruling);

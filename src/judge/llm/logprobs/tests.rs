@@ -55,6 +55,22 @@ fn numbers_that_are_no_probabilities_are_left_out() {
 }
 
 #[test]
+fn a_produced_token_whose_own_value_is_none_makes_the_text_be_read() {
+    for wrong in [1e-5, 1e-3, 0.5, 3.0, f64::NAN, f64::INFINITY] {
+        let mut bad = token("Yes", &[("No", 0.05), ("Yes", 0.5)]);
+        bad.logprob = wrong;
+        assert!(read(&[bad], &Shape::YesNo).is_none(), "{wrong}");
+    }
+    // Rounding to just above 0 is certainty.
+    let mut sure = token("Yes", &[("Yes", 1.0), ("No", 0.05)]);
+    sure.logprob = 1e-7;
+    assert!(read(&[sure], &Shape::YesNo).is_some());
+    let mut next = token("0", &[("0", 0.9)]);
+    next.logprob = 2.0;
+    assert_eq!(score(&[token("1", &[("1", 0.9)]), next], "1-10"), None);
+}
+
+#[test]
 fn the_produced_token_counts_once_even_if_the_list_lacks_it() {
     let mut one = token("Yes", &[("No", 0.4)]);
     one.logprob = 0.6_f64.ln();

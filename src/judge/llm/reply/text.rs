@@ -208,10 +208,42 @@ pub(super) fn stated(text: &str, shape: &Shape) -> Option<Result<Answer, ReadFai
         .captures(tail(&text))
         .or_else(|| patterns.bracketed.captures(tail(&text)))
         .and_then(|c| word(shape, c.get(1)?.as_str()));
+    if matches!(shape, Shape::YesNo) && opening.is_some() && says_both(&text) {
+        return Some(Err(ReadFailure::unparseable("the reply says both yes and no")));
+    }
     match (opening, closing) {
         (Some(first), Some(last)) if first.raw != last.raw => Some(Err(two_answers())),
         (first, last) => last.or(first).map(Ok),
     }
+}
+
+/// Whether a yes and a no both stand in a text as verdicts: as a sentence, a line or a part of
+/// a sentence of their own, at most after a word such as `but`. `Yes. There is no error.` has
+/// one verdict; `Yes. No.` and `Yes, but no` have two.
+fn says_both(text: &str) -> bool {
+    const BEFORE: [&str; 11] =
+        ["but", "and", "or", "well", "actually", "rather", "then", "also", "但是", "但", "不过"];
+    let text = text.to_lowercase();
+    let mut said = [false; 2];
+    let ends = [
+        '.', ',', ';', '!', '?', '\n', '…', '。', '，', '；', '！', '？', '、', '(', ')', '–', '—',
+    ];
+    for part in text.split(ends).flat_map(|part| part.split(" - ")) {
+        let mut words = part.trim();
+        while let Some(rest) = BEFORE.iter().find_map(|word| {
+            let rest = words.strip_prefix(word)?;
+            let apart = rest.starts_with(char::is_whitespace) || !word.is_ascii();
+            apart.then(|| rest.trim_start())
+        }) {
+            words = rest;
+        }
+        match words {
+            "yes" | "是" | "是的" => said[0] = true,
+            "no" | "否" | "不是" | "不" => said[1] = true,
+            _ => {}
+        }
+    }
+    said == [true, true]
 }
 
 /// The end of a text, longer than any closing statement can be.
@@ -263,6 +295,24 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         assert!(PATTERNS.is_some());
+    }
+
+    #[test]
+    fn two_verdicts_are_told_from_one_and_its_explanation() {
+        for text in
+            ["Yes. No.", "yes\nno", "No, yes", "Yes, but no...", "No... well, yes", "是，但是不"]
+        {
+            assert!(says_both(text), "{text}");
+        }
+        for text in [
+            "Yes. There is no error.",
+            "No, the answer says yes where it must not.",
+            "Yes, no problem there.",
+            "Yes, but no citation is given.",
+            "是的，没有错误。",
+        ] {
+            assert!(!says_both(text), "{text}");
+        }
     }
 
     #[test]
