@@ -13,7 +13,7 @@ use super::panel::{PanelArgs, Seated, warn};
 use super::printer::Printer;
 use super::stop::Stop;
 use crate::case::Case;
-use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
+use crate::provider::{CallContext, Client, NoReplies, Places, ReplyStore};
 use crate::ruling::Ruling;
 use crate::serve::hook::{Seating, Workspace};
 use crate::store::Store;
@@ -94,7 +94,7 @@ impl AnswerArgs {
         let workspace =
             self.changes.as_ref().map(|_| Workspace::find(Path::new("."))).transpose()?;
         let case = self.read(workspace.as_ref()).await?;
-        let Seated { spec, panel } = self.panel.seat_with(Client::default(), |spec| {
+        let Seated { spec, mut panel } = self.panel.seat_with(Client::default(), |spec| {
             if let Some(workspace) = &workspace {
                 Seating::Whole.put(spec, workspace.root());
             }
@@ -121,11 +121,22 @@ impl AnswerArgs {
         let context = CallContext {
             replies,
             ledger,
-            // The verdicts then end as `cancelled`; what was paid for is kept.
-            cancel: stop.stop.clone(),
+            cancel: stop.abandon.clone(),
             ..CallContext::standalone(Duration::from_secs(3600))
         };
-        let ruling = panel.judge(&case, &context).await;
+        // A stop begins nothing more, and what is in flight ends: it is paid for.
+        let places = Places::new(tokio::sync::Semaphore::MAX_PERMITS);
+        panel.places = Some(places.clone());
+        let judging = panel.judge(&case, &context);
+        tokio::pin!(judging);
+        let ruling = tokio::select! {
+            biased;
+            ruling = &mut judging => ruling,
+            () = stop.stop.cancelled() => {
+                places.close();
+                judging.await
+            }
+        };
         stop.judged();
         for verdict in ruling.verdicts.iter().filter(|verdict| verdict.status.is_error()) {
             printer.warn(&format!(

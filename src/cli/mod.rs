@@ -25,6 +25,7 @@ mod hook_status;
 mod import;
 mod init;
 mod joined;
+mod kept;
 #[cfg(feature = "server")]
 mod label;
 mod list;

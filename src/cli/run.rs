@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::exit::{Exit, Unwritten};
 use super::export::{self, RowArgs};
+use super::kept::without_secrets;
 use super::panel::{Keys, PanelArgs, ProfileArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
@@ -296,7 +297,7 @@ pub(super) async fn run(
                 state: RunState::Running,
                 panel_name: panel.name.clone(),
                 panel_fingerprint: panel.fingerprint().to_string(),
-                panel: serde_json::to_string(&without_headers(serde_json::to_value(&spec)?))?,
+                panel: serde_json::to_string(&without_secrets(serde_json::to_value(&spec)?))?,
                 data: scan.path.clone(),
                 data_hash: scan.data_hash.clone(),
                 options: serde_json::to_string(&started)?,
@@ -462,18 +463,6 @@ fn check_outputs(args: &RunArgs, global: &Global) -> anyhow::Result<()> {
         export::check(output)?;
     }
     Ok(())
-}
-
-/// A panel as it is kept: without the values of request headers, which may be keys.
-pub(super) fn without_headers(mut panel: serde_json::Value) -> serde_json::Value {
-    let judges = panel.get_mut("judge").and_then(serde_json::Value::as_array_mut);
-    for judge in judges.into_iter().flatten() {
-        let headers = judge.get_mut("headers").and_then(serde_json::Value::as_object_mut);
-        for value in headers.into_iter().flat_map(|headers| headers.values_mut()) {
-            *value = "not kept".into();
-        }
-    }
-    panel
 }
 
 /// The judges whose calls have no price.

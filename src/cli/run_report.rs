@@ -116,6 +116,12 @@ impl Outcome<'_> {
                 dollars(self.totals.spent_usd())
             ));
         }
+        if self.totals.reported_usd > 0.0 {
+            printer.result(&format!(
+                "judges of your own report {}",
+                dollars(Some(self.totals.reported_usd))
+            ));
+        }
         if tally.run_calls() > self.totals.calls_answered {
             printer.result(&format!(
                 "the run's verdicts rest on {}, in all {}",

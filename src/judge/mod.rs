@@ -12,6 +12,7 @@ pub mod llm;
 pub mod observe;
 pub mod process;
 pub mod replay;
+mod reported;
 pub mod rule;
 pub mod script;
 pub mod sources;
@@ -56,6 +57,11 @@ pub trait Judge: fmt::Debug + Send + Sync {
 
     /// Whether a `required` criterion of its own can turn an accept into a reject.
     fn may_fail_criterion(&self) -> bool {
+        false
+    }
+
+    /// Whether what it costs is known only from its answers, so that no plan holds it.
+    fn reports_cost(&self) -> bool {
         false
     }
 

@@ -7,6 +7,7 @@
 pub mod decide;
 mod feedback;
 mod foreign;
+mod inverted;
 mod seat;
 mod sequential;
 pub mod spec;
