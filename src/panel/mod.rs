@@ -8,6 +8,7 @@ pub mod decide;
 mod feedback;
 mod foreign;
 mod inverted;
+mod published;
 mod seat;
 mod sequential;
 pub mod spec;

@@ -46,6 +46,8 @@ mod output;
 mod profile;
 mod provider;
 mod replies;
+#[cfg(feature = "schema")]
+mod schemas;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "server")]
