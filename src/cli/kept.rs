@@ -25,9 +25,9 @@ fn mask(value: &mut Value) {
                         named.values_mut().for_each(|value| *value = NOT_KEPT.into());
                     }
                     Value::Object(body) if key == "extra_body" => {
-                        let secret = body.iter_mut().filter(|(key, value)| {
-                            names_credential(key) && value.is_string()
-                        });
+                        let secret = body
+                            .iter_mut()
+                            .filter(|(key, value)| names_credential(key) && value.is_string());
                         secret.for_each(|(_, value)| *value = NOT_KEPT.into());
                         body.values_mut().for_each(mask);
                     }

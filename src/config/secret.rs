@@ -5,8 +5,22 @@
 /// `apiKey` and `X-Auth-Token` are, and `author` and `monkey` are not.
 pub(crate) fn names_credential(name: &str) -> bool {
     const WORDS: [&str; 17] = [
-        "auth", "authorization", "key", "apikey", "token", "secret", "cookie", "password",
-        "passwd", "pwd", "pass", "signature", "sig", "credential", "credentials", "accesskey",
+        "auth",
+        "authorization",
+        "key",
+        "apikey",
+        "token",
+        "secret",
+        "cookie",
+        "password",
+        "passwd",
+        "pwd",
+        "pass",
+        "signature",
+        "sig",
+        "credential",
+        "credentials",
+        "accesskey",
         "session",
     ];
     let mut words = String::new();
@@ -55,7 +69,8 @@ mod tests {
 
     #[test]
     fn a_credential_is_told_by_the_words_of_its_name() {
-        for name in ["api_key", "apiKey", "X-Auth-Token", "sig", "access_token", "PASSWORD", "key"] {
+        for name in ["api_key", "apiKey", "X-Auth-Token", "sig", "access_token", "PASSWORD", "key"]
+        {
             assert!(names_credential(name), "{name}");
         }
         for name in ["author", "monkey", "page", "keyword", "tokens_max", "passenger", "好"] {

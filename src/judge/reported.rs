@@ -69,10 +69,8 @@ impl Reported {
     /// Sets aside what a case may cost; `None` when stopped.
     async fn reserve(&self, context: &CallContext) -> Option<Result<Reservation, Box<Verdict>>> {
         let usd = self.most().unwrap_or(0.0);
-        let worst = WorstCase {
-            micro_dollars: Some((usd * 1e6).ceil() as u64),
-            ..WorstCase::default()
-        };
+        let worst =
+            WorstCase { micro_dollars: Some((usd * 1e6).ceil() as u64), ..WorstCase::default() };
         let reserved = context.in_turn(context.ledger.reserve_in_turn(worst)).await?;
         Some(reserved.map_err(|_| {
             let totals = context.ledger.totals();

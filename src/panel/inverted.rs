@@ -63,7 +63,8 @@ fn turn(criterion: &mut CriterionScore) {
 
 /// Whether a finding is a criterion's own: its words, or opened with its name.
 fn is_about(text: &str, criterion: &CriterionScore) -> bool {
-    let named = text.strip_prefix(criterion.name.as_str()).is_some_and(|rest| rest.starts_with(':'));
+    let named =
+        text.strip_prefix(criterion.name.as_str()).is_some_and(|rest| rest.starts_with(':'));
     named || criterion.feedback.as_deref() == Some(text)
 }
 

@@ -58,5 +58,6 @@ mod serve_pages;
 mod serving;
 mod signals;
 mod store_file;
+mod trials;
 mod verbs;
 mod workbench;

@@ -24,9 +24,8 @@ fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn errors(validator: &Validator, file: &Value) -> Vec<String> {
-    let said = |error: jsonschema::ValidationError<'_>| {
-        format!("{}: {error}", error.instance_path())
-    };
+    let said =
+        |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
     validator.iter_errors(file).map(said).collect()
 }
 

@@ -131,11 +131,11 @@ const OF_A_THING: &str = r"^ ?(that (are|is) |printed |written )?(on|in|from) (t
 const RATED_ELSEWHERE: &str = r"^[^.!?\n]{0,20}?\b(on|in|at) (the |our |your )?(app ?store|play ?store|google|amazon|yelp|tripadvisor|trustpilot|imdb|goodreads|steam|etsy|ebay|airbnb|booking|facebook)\b";
 
 /// The same in Chinese, where the place stands first.
-const RATED_ELSEWHERE_BEFORE: &str = r"(应用商店|应用市场|淘宝|天猫|京东|美团|大众点评|豆瓣|店铺|评价页|外卖)[^。!?\n]{0,8}$";
+const RATED_ELSEWHERE_BEFORE: &str =
+    r"(应用商店|应用市场|淘宝|天猫|京东|美团|大众点评|豆瓣|店铺|评价页|外卖)[^。!?\n]{0,8}$";
 
 /// What is judged by name: a score for that is never for something else.
-const JUDGED: &str =
-    r"answer|response|output|submission|essay|solution|candidate|assistant|回答|答案|输出|回复|作文";
+const JUDGED: &str = r"answer|response|output|submission|essay|solution|candidate|assistant|回答|答案|输出|回复|作文";
 
 impl InjectionKind {
     const ALL: [(Self, &'static [&'static str]); 7] = [

@@ -80,8 +80,9 @@ const DONE: &[&str] = &[
 
 /// An apology, as what was done takes it back. What names the deed that is declined (`I can't
 /// help`) stands whatever follows.
-const APOLOGY: &[&str] =
-    &[r"^(sorry|afraid|apologi|apologies|unfortunately|regrettably|抱歉|对不起|對不起|很遗憾|不好意思|遗憾的是)"];
+const APOLOGY: &[&str] = &[
+    r"^(sorry|afraid|apologi|apologies|unfortunately|regrettably|抱歉|对不起|對不起|很遗憾|不好意思|遗憾的是)",
+];
 
 impl RefusalSpec {
     pub(super) fn compile(&self) -> Result<Box<dyn Rule>, BuildError> {
@@ -144,9 +145,10 @@ impl Refusal {
             return None;
         }
         let opening = text::sentences(written).take(3).collect::<Vec<_>>().join(" ");
-        let opening = self.harmless.iter().fold(plain(&opening), |text, harmless| {
-            harmless.replace_all(&text, "…").into_owned()
-        });
+        let opening = self
+            .harmless
+            .iter()
+            .fold(plain(&opening), |text, harmless| harmless.replace_all(&text, "…").into_owned());
         let done = self.done.iter().any(|done| done.is_match(&opening));
         let taken_back = |said: &str| done && self.apology.iter().any(|own| own.is_match(said));
         self.phrases
