@@ -25,7 +25,6 @@ mod hook_status;
 mod import;
 mod init;
 mod joined;
-mod kept;
 #[cfg(feature = "server")]
 mod label;
 mod list;

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::exit::{Exit, Unwritten};
 use super::export::{self, RowArgs};
-use super::kept::without_secrets;
 use super::panel::{Keys, PanelArgs, ProfileArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
@@ -19,7 +18,7 @@ use super::run_report::{self, Outcome};
 use super::stop::Stop;
 use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Skipped, Source};
 use crate::judge::Plan;
-use crate::panel::Panel;
+use crate::panel::{Panel, PanelSpec};
 use crate::provider::{Client, Ledger, LedgerLimits};
 use crate::run::select::Selection;
 use crate::run::{self, Options};
@@ -325,7 +324,7 @@ pub(super) async fn run(
                 state: RunState::Running,
                 panel_name: panel.name.clone(),
                 panel_fingerprint: panel.fingerprint().to_string(),
-                panel: serde_json::to_string(&without_secrets(serde_json::to_value(&spec)?))?,
+                panel: serde_json::to_string(&kept(&spec)?)?,
                 data: scan.path.clone(),
                 data_hash: scan.data_hash.clone(),
                 options: serde_json::to_string(&started)?,
@@ -500,6 +499,13 @@ fn check_outputs(args: &RunArgs, global: &Global) -> anyhow::Result<()> {
         export::check(output)?;
     }
     Ok(())
+}
+
+/// A panel as it is kept in the store: without what may be a secret.
+pub(super) fn kept(spec: &PanelSpec) -> serde_json::Result<serde_json::Value> {
+    let mut panel = serde_json::to_value(spec)?;
+    crate::config::secret::hide(&mut panel);
+    Ok(panel)
 }
 
 /// The judges whose calls have no price.
