@@ -202,6 +202,7 @@ pub struct Calibration {
     pub loops: Option<LoopReport>,
     /// Figures by fields of the cases, where asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub slices: Vec<SliceReport>,
     /// The people.
     pub raters: Raters,
