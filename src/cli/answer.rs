@@ -90,7 +90,7 @@ impl AnswerArgs {
     }
 
     /// Judges the case.
-    pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Ruling> {
+    pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Judged> {
         let workspace =
             self.changes.as_ref().map(|_| Workspace::find(Path::new("."))).transpose()?;
         let case = self.read(workspace.as_ref()).await?;
@@ -129,12 +129,12 @@ impl AnswerArgs {
         panel.places = Some(places.clone());
         let judging = panel.judge(&case, &context);
         tokio::pin!(judging);
-        let ruling = tokio::select! {
+        let (ruling, interrupted) = tokio::select! {
             biased;
-            ruling = &mut judging => ruling,
+            ruling = &mut judging => (ruling, false),
             () = stop.stop.cancelled() => {
                 places.close();
-                judging.await
+                (judging.await, true)
             }
         };
         stop.judged();
@@ -156,7 +156,22 @@ impl AnswerArgs {
         for output in &self.output {
             super::export::write_one(output, &spec, &judged, printer)?;
         }
-        Ok(judged.1)
+        Ok(Judged { ruling: judged.1, interrupted })
+    }
+}
+
+/// A case's ruling.
+pub(super) struct Judged {
+    pub(super) ruling: Ruling,
+    /// Whether somebody stopped the program while it was judged: what was in flight ended and
+    /// is shown, and no script goes on by it.
+    interrupted: bool,
+}
+
+impl Judged {
+    /// How the verb ends.
+    pub(super) fn exit(&self) -> super::exit::Exit {
+        if self.interrupted { super::exit::Exit::Interrupted } else { exit(&self.ruling) }
     }
 }
 

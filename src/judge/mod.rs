@@ -119,7 +119,7 @@ pub struct BuildContext {
 impl Plan {
     /// Adds another plan, so many times. A cost that is not known makes the sum unknown; a
     /// plan without calls costs nothing.
-    pub(crate) fn add(&mut self, other: &Self, times: u32) {
+    pub fn add(&mut self, other: &Self, times: u32) {
         self.calls = self.calls.saturating_add(other.calls.saturating_mul(times));
         let whole = |tokens: u64| tokens.saturating_mul(u64::from(times));
         self.tokens_in = self.tokens_in.saturating_add(whole(other.tokens_in));

@@ -33,7 +33,9 @@ pub(super) fn invert(verdict: &mut Verdict, complains: bool) {
         if !kept.iter().any(|text| is_about(text, criterion))
             && let Some(said) = &criterion.feedback
         {
-            kept.push(format!("{}: {said}", criterion.name));
+            // What complains says so once, in its criterion's words.
+            let said = said.clone();
+            kept.push(if complains { said } else { format!("{}: {said}", criterion.name) });
         }
     }
     if kept.is_empty() && complains && own > Score::ZERO {
@@ -131,7 +133,7 @@ mod tests {
             vec![criterion("has TODO", 1.0, None), criterion("has XXX", 0.0, Some("no XXX"))];
         verdict.feedback = vec!["no XXX".into()];
         invert(&mut verdict, true);
-        assert_eq!(verdict.feedback, ["has TODO: `has TODO` holds, and must not"]);
+        assert_eq!(verdict.feedback, ["`has TODO` holds, and must not"]);
         let mut plain = Verdict::ok(score(1.0));
         invert(&mut plain, true);
         assert_eq!(plain.feedback.len(), 1);

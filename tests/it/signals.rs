@@ -164,6 +164,7 @@ async fn one_ctrl_c_lets_the_paid_call_of_score_and_gate_end_and_keeps_its_reply
         let output = waited.await.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("waiting for the calls in flight"), "{said}");
+        assert_eq!(output.status.code(), Some(130), "{said}");
         let ruling: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(ruling["verdicts"][0]["status"], "ok", "{ruling}");
         assert_eq!(bench.run(&["cache", "--json"]).json()["replies"], 1);
