@@ -58,6 +58,12 @@ pub enum Reason {
         /// The criterion's name.
         criterion: String,
     },
+    /// A `required` criterion was not scored by enough of the judges that were asked about it,
+    /// so it cannot be said to have passed.
+    RequiredCriterionMissing {
+        /// The criterion's name.
+        criterion: String,
+    },
     /// Fewer `ok` votes than the quorum.
     NoQuorum,
     /// A judge whose own error is certified accepts alone.

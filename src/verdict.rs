@@ -205,6 +205,9 @@ pub struct CriterionScore {
     pub feedback: Option<String>,
 }
 
+/// The note on a verdict whose score and criteria are 1 minus the judge's own.
+pub(crate) const INVERTED: &str = "inverted";
+
 /// What became of one judge on one case (and one of its samples).
 ///
 /// A judge fills in what it measured; `judge`, `fingerprint`, `sample` and `latency_ms` are

@@ -13,7 +13,7 @@ use super::panel::{PanelArgs, Seated, warn};
 use super::printer::Printer;
 use super::stop::Stop;
 use crate::case::Case;
-use crate::provider::{CallContext, Client, NoReplies, ReplyStore};
+use crate::provider::{CallContext, Client, NoReplies, Places, ReplyStore};
 use crate::ruling::Ruling;
 use crate::serve::hook::{Seating, Workspace};
 use crate::store::Store;
@@ -90,11 +90,11 @@ impl AnswerArgs {
     }
 
     /// Judges the case.
-    pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Ruling> {
+    pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Judged> {
         let workspace =
             self.changes.as_ref().map(|_| Workspace::find(Path::new("."))).transpose()?;
         let case = self.read(workspace.as_ref()).await?;
-        let Seated { spec, panel } = self.panel.seat_with(Client::default(), |spec| {
+        let Seated { spec, mut panel } = self.panel.seat_with(Client::default(), |spec| {
             if let Some(workspace) = &workspace {
                 Seating::Whole.put(spec, workspace.root());
             }
@@ -121,11 +121,22 @@ impl AnswerArgs {
         let context = CallContext {
             replies,
             ledger,
-            // The verdicts then end as `cancelled`; what was paid for is kept.
-            cancel: stop.stop.clone(),
+            cancel: stop.abandon.clone(),
             ..CallContext::standalone(Duration::from_secs(3600))
         };
-        let ruling = panel.judge(&case, &context).await;
+        // A stop begins nothing more, and what is in flight ends: it is paid for.
+        let places = Places::new(tokio::sync::Semaphore::MAX_PERMITS);
+        panel.places = Some(places.clone());
+        let judging = panel.judge(&case, &context);
+        tokio::pin!(judging);
+        let (ruling, interrupted) = tokio::select! {
+            biased;
+            ruling = &mut judging => (ruling, false),
+            () = stop.stop.cancelled() => {
+                places.close();
+                (judging.await, true)
+            }
+        };
         stop.judged();
         for verdict in ruling.verdicts.iter().filter(|verdict| verdict.status.is_error()) {
             printer.warn(&format!(
@@ -145,7 +156,22 @@ impl AnswerArgs {
         for output in &self.output {
             super::export::write_one(output, &spec, &judged, printer)?;
         }
-        Ok(judged.1)
+        Ok(Judged { ruling: judged.1, interrupted })
+    }
+}
+
+/// A case's ruling.
+pub(super) struct Judged {
+    pub(super) ruling: Ruling,
+    /// Whether somebody stopped the program while it was judged: what was in flight ended and
+    /// is shown, and no script goes on by it.
+    interrupted: bool,
+}
+
+impl Judged {
+    /// How the verb ends.
+    pub(super) fn exit(&self) -> super::exit::Exit {
+        if self.interrupted { super::exit::Exit::Interrupted } else { exit(&self.ruling) }
     }
 }
 

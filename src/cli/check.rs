@@ -17,7 +17,7 @@ use crate::config::read_file;
 use crate::control::lint::{Host, lint};
 use crate::control::spec::folder;
 use crate::control::{LoopSpec, Setup, Starts};
-use crate::dataset::Scan;
+use crate::dataset::{Scan, Source};
 use crate::panel::Panel;
 use crate::provider::{CallContext, Client};
 
@@ -73,6 +73,10 @@ pub(super) async fn run(args: &CheckArgs, printer: &Printer) -> anyhow::Result<E
     }
     if args.host.is_some() {
         anyhow::bail!("`--host` is for loop files, and `{}` is none", args.panel.config.display());
+    }
+    // Without a panel the data can still be looked at, and what is wrong with it comes first.
+    if let Some(data) = args.data.as_ref().filter(|_| !args.panel.config.is_file()) {
+        crate::dataset::scan(&Source::open(data)?, &args.reading.options(true)?)?;
     }
     let keys = Keys::default();
     let client = if args.ping { Client::default() } else { keys.client() };
@@ -222,6 +226,12 @@ async fn check_loop(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Exit>
 
 /// Which fields a data set has, which of the usual ones not, and what became metadata.
 fn understood(scan: &Scan) -> String {
+    if scan.count == 0 {
+        let names: Vec<String> =
+            scan.columns.iter().map(|name| format!("`{}`", plain(name))).collect();
+        let columns = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return format!("columns: {columns}");
+    }
     let (mut has, mut lacks) = (Vec::new(), Vec::new());
     let (generated, all) = (scan.generated_ids, scan.count);
     match all - generated.min(all) {

@@ -63,6 +63,22 @@ pub(super) enum WhatArg {
     Rulings,
 }
 
+impl RowArgs {
+    /// Says that flags which shape rows shape none where none are written.
+    pub(super) fn warn_without_output(&self, printer: &Printer) {
+        let what = self.what != WhatArg::default();
+        let set = [("--what", what), ("--with-case", self.with_case), ("--wide", self.wide)];
+        let set: Vec<String> =
+            set.iter().filter(|(_, is)| *is).map(|(flag, _)| format!("`{flag}`")).collect();
+        if !set.is_empty() {
+            printer.warn(&format!(
+                "{} shapes the rows of `-o FILE`, and none is named: no rows are written",
+                set.join(", ")
+            ));
+        }
+    }
+}
+
 pub(super) fn run(args: &ExportArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let store = Store::open(&global.store)?;
     let run = store.run(&args.run)?;
@@ -192,6 +208,14 @@ pub(super) fn write_one(
     if let Some(format) = report::Format::from_path(output) {
         let about = About::panel(spec);
         return write_report(format, output, &about, judged, printer).with_context(failed);
+    }
+    // One case is one object, the one that `--json` prints.
+    if dataset::Format::from_path(output) == Some((dataset::Format::Json, false)) {
+        let mut json = serde_json::to_string_pretty(&judged.1)?;
+        json.push('\n');
+        std::fs::write(output, json).with_context(failed)?;
+        printer.say(&format!("wrote the ruling to {}", output.display()));
+        return Ok(());
     }
     let writer = Writer::create(output).with_context(failed)?;
     let rows = RowArgs::default();

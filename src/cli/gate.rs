@@ -63,12 +63,13 @@ pub(super) async fn run(
 
 impl GateArgs {
     async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<(Ruling, Exit)> {
-        let ruling = self.answer.judge(global, printer).await?;
-        let exit = match (answer::exit(&ruling), self.on_undecided) {
+        let judged = self.answer.judge(global, printer).await?;
+        let exit = match (judged.exit(), self.on_undecided) {
             (Exit::Inconclusive, OnUndecidedArg::Accept) => Exit::Done,
             (Exit::Inconclusive, OnUndecidedArg::Reject) => Exit::NotAccepted,
             (exit, _) => exit,
         };
+        let ruling = judged.ruling;
         if self.json {
             printer.json(&ruling)?;
         } else {

@@ -70,7 +70,7 @@ async fn serve(args: &McpArgs, global: &Global, printer: &Printer) -> anyhow::Re
     let writer = store.writer()?;
     let id = super::run::new_id();
     let replies = Arc::new(store.replies(&writer, args.no_cache.then_some(id.as_str()))?);
-    let kept = super::run::without_headers(serde_json::to_value(&spec)?);
+    let kept = super::run::kept(&spec)?;
     let recorder = Recorder::new(store, writer.clone(), id, serde_json::to_string(&kept)?);
     let ledger = Arc::new(super::run::ledger(args.cost_limit)?);
     let folder = global.store.parent().unwrap_or(Path::new("")).to_owned();

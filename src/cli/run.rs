@@ -16,9 +16,9 @@ use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
 use super::stop::Stop;
-use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Source};
+use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Skipped, Source};
 use crate::judge::Plan;
-use crate::panel::Panel;
+use crate::panel::{Panel, PanelSpec};
 use crate::provider::{Client, Ledger, LedgerLimits};
 use crate::run::select::Selection;
 use crate::run::{self, Options};
@@ -140,12 +140,25 @@ impl DataArgs {
         for alias in &scan.aliases {
             printer.say(&format!("reading the column `{}` as `{}`", alias.column, alias.field));
         }
-        if scan.skipped.count > 0 {
-            let rows = plural(scan.skipped.count, "row was", "rows were");
-            printer.warn(&format!("{rows} left out:\n{}", scan.skipped.first.join("\n")));
+        if let Some(said) = left_out(&scan.skipped) {
+            printer.warn(&said);
         }
         Ok((Read { source, options }, scan))
     }
+}
+
+/// Which rows were left out and why, the first few by name; `None` where none was.
+fn left_out(skipped: &Skipped) -> Option<String> {
+    let more = skipped.count.checked_sub(skipped.first.len() as u64)?;
+    let rows = match skipped.count {
+        0 => return None,
+        count => plural(count, "row was", "rows were"),
+    };
+    let mut said = format!("{rows} left out:\n{}", skipped.first.join("\n"));
+    if more > 0 {
+        said.push_str(&format!("\nand {}", plural(more, "more row", "more rows")));
+    }
+    Some(said)
 }
 
 /// A data set that was read through once and can be read again.
@@ -180,6 +193,9 @@ pub(super) struct Started {
     /// US dollars for the whole run; another one may be set when it is resumed.
     #[serde(default)]
     cost_limit: Option<f64>,
+    /// Rows of the data that could not be used and were left out. Reports read it here.
+    #[serde(default)]
+    skipped_rows: u64,
 }
 
 impl RunArgs {
@@ -200,6 +216,7 @@ impl RunArgs {
             profile: self.panel.profile.profile.as_deref().map(absolute).transpose()?,
             allow_mismatch: self.panel.profile.allow_mismatch,
             profile_hash: None,
+            skipped_rows: 0,
         })
     }
 }
@@ -234,6 +251,9 @@ pub(super) async fn run(
         args.resume.is_some() || !args.retry_errors,
         "`--retry-errors` goes with `--resume [RUN]`: it asks again for what failed in a run that is kept"
     );
+    if args.output.is_empty() {
+        args.rows.warn_without_output(printer);
+    }
     let earlier = match &args.resume {
         None => None,
         Some(id) => Some(Store::open(&global.store)?.run(id)?),
@@ -265,8 +285,16 @@ pub(super) async fn run(
     }
     started.profile_hash = profile_hash;
     let (read, scan) = started.reading.scan(&started.data, &panel, printer)?;
+    started.skipped_rows = scan.skipped.count;
     if scan.count == 0 {
-        printer.warn(&format!("`{}` has no cases: nothing was judged", scan.path));
+        let why = if started.reading.limit == Some(0) {
+            "`--limit 0` takes no case".to_owned()
+        } else if scan.skipped.count > 0 {
+            format!("no row of `{}` can be used", scan.path)
+        } else {
+            format!("`{}` has no cases", scan.path)
+        };
+        printer.warn(&format!("{why}: nothing was judged"));
         if args.json {
             printer.json(&run_report::nothing(&panel, &spec, &scan))?;
         }
@@ -279,7 +307,7 @@ pub(super) async fn run(
         run_report::plan(&panel, &scan, &plan, args.json, printer)?;
         return Ok(Exit::Done);
     }
-    if started.cost_limit.is_some() && plan.cost_usd.is_none() {
+    if started.cost_limit.is_some() && plan.once.cost_usd.is_none() {
         let unpriced = unpriced(&panel, &read)?;
         anyhow::bail!(
             "`--cost-limit` needs a price for every model, and {unpriced} has none: set `price = {{ input = …, output = … }}` (US dollars per million tokens; zeros for a model that costs nothing)"
@@ -296,7 +324,7 @@ pub(super) async fn run(
                 state: RunState::Running,
                 panel_name: panel.name.clone(),
                 panel_fingerprint: panel.fingerprint().to_string(),
-                panel: serde_json::to_string(&without_headers(serde_json::to_value(&spec)?))?,
+                panel: serde_json::to_string(&kept(&spec)?)?,
                 data: scan.path.clone(),
                 data_hash: scan.data_hash.clone(),
                 options: serde_json::to_string(&started)?,
@@ -334,8 +362,12 @@ pub(super) async fn run(
         ledger: ledger.clone(),
     };
     let mut warnings = panel.warnings();
+    warnings.extend(left_out(&scan.skipped));
     let in_force = panel.rules.profile.clone();
-    let mut progress = Progress::new(scan.count, *printer);
+    // A bar would be drawn over what a person is asked on the same terminal.
+    let asks_a_person = panel.seats.iter().any(|seat| seat.judge.kind() == "human");
+    let shown = if asks_a_person { Printer::new(true) } else { *printer };
+    let mut progress = Progress::new(scan.count, shown);
     let place = run::Place { store: &store, run: &record, writer: &writer, replies };
     let report =
         run::execute(panel, read.cases()?, &place, &options, &mut |tally| progress.update(tally))
@@ -363,6 +395,7 @@ pub(super) async fn run(
         store: &store,
         report: &report,
         totals: ledger.totals(),
+        skipped_rows: scan.skipped.count,
         spec: &spec,
         profile: in_force,
         warnings,
@@ -411,27 +444,31 @@ fn exit(args: &RunArgs, report: &run::Report, printer: &Printer) -> Exit {
     }
 }
 
+/// What a whole run will take.
+pub(super) struct Planned {
+    /// Where every reply can be read.
+    pub(super) once: Plan,
+    /// Where every reply has to be asked for once more.
+    pub(super) again: Plan,
+}
+
 /// The plan of a whole run; only a glance at the judges when nothing depends on it.
-fn plan(panel: &Panel, read: &Read, whole: bool) -> anyhow::Result<Plan> {
-    let mut total = Plan { cost_usd: Some(0.0), ..Plan::default() };
+fn plan(panel: &Panel, read: &Read, whole: bool) -> anyhow::Result<Planned> {
+    let nothing = Plan { cost_usd: Some(0.0), ..Plan::default() };
+    let mut planned = Planned { once: nothing, again: nothing };
     if !whole {
-        return Ok(total);
+        return Ok(planned);
     }
     for case in read.cases()? {
         let case = case?;
         for seat in &panel.seats {
             let plan = seat.judge.plan(&case);
-            let times = u64::from(seat.samples);
-            total.calls += plan.calls * seat.samples;
-            total.tokens_in += plan.tokens_in * times;
-            total.tokens_out += plan.tokens_out * times;
-            if plan.calls > 0 {
-                let cost = plan.cost_usd.map(|cost| cost * times as f64);
-                total.cost_usd = total.cost_usd.zip(cost).map(|(a, b)| a + b);
-            }
+            planned.once.add(&plan, seat.samples);
+            planned.again.add(&plan, seat.samples);
+            planned.again.add(&seat.judge.plan_again(&case), seat.samples);
         }
     }
-    Ok(total)
+    Ok(planned)
 }
 
 /// Whether every output can be written, before anything is judged and paid for.
@@ -464,16 +501,11 @@ fn check_outputs(args: &RunArgs, global: &Global) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A panel as it is kept: without the values of request headers, which may be keys.
-pub(super) fn without_headers(mut panel: serde_json::Value) -> serde_json::Value {
-    let judges = panel.get_mut("judge").and_then(serde_json::Value::as_array_mut);
-    for judge in judges.into_iter().flatten() {
-        let headers = judge.get_mut("headers").and_then(serde_json::Value::as_object_mut);
-        for value in headers.into_iter().flat_map(|headers| headers.values_mut()) {
-            *value = "not kept".into();
-        }
-    }
-    panel
+/// A panel as it is kept in the store: without what may be a secret.
+pub(super) fn kept(spec: &PanelSpec) -> serde_json::Result<serde_json::Value> {
+    let mut panel = serde_json::to_value(spec)?;
+    crate::config::secret::hide(&mut panel);
+    Ok(panel)
 }
 
 /// The judges whose calls have no price.

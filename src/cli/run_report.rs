@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::printer::{Printer, plain, plural, table};
+use super::run::Planned;
 use super::summary::{cure, decision, number, vote};
 use crate::calibration::InForce;
 use crate::calibration::certificate::bad_units;
 use crate::dataset::Scan;
-use crate::judge::Plan;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::LedgerTotals;
 use crate::report::words::shortened;
@@ -37,6 +37,7 @@ pub(super) struct Outcome<'a> {
     pub(super) store: &'a Store,
     pub(super) report: &'a Report,
     pub(super) totals: LedgerTotals,
+    pub(super) skipped_rows: u64,
     pub(super) spec: &'a PanelSpec,
     pub(super) profile: Option<Arc<InForce>>,
     pub(super) warnings: Vec<String>,
@@ -52,6 +53,7 @@ impl Outcome<'_> {
             "data": self.run.data,
             "finished": self.report.finished,
             "cases": tally.cases,
+            "skipped_rows": self.skipped_rows,
             "judges": tally.judges.len(),
             "statuses": tally.statuses,
             "verdicts": tally.verdicts(),
@@ -114,6 +116,12 @@ impl Outcome<'_> {
                 plural(self.totals.calls_sent, "call", "calls"),
                 plural(self.totals.cached_hits, "reply", "replies"),
                 dollars(self.totals.spent_usd())
+            ));
+        }
+        if self.totals.reported_usd > 0.0 {
+            printer.result(&format!(
+                "judges of your own report {}",
+                dollars(Some(self.totals.reported_usd))
             ));
         }
         if tally.run_calls() > self.totals.calls_answered {
@@ -297,6 +305,7 @@ fn profile(own: &InForce, tally: &Tally) -> Value {
 pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
     json!({
         "run": null, "panel": spec.name, "data": scan.path, "finished": true, "cases": 0,
+        "skipped_rows": scan.skipped.count,
         "judges": panel.seats.len(), "statuses": {}, "verdicts": 0, "unscored": 0,
         "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "accepted_share": null, "degraded": 0,
         "threshold": spec.threshold, "profile": null, "calls": 0, "cached": 0, "cost_usd": 0.0,
@@ -309,16 +318,31 @@ pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
 pub(super) fn plan(
     panel: &Panel,
     scan: &Scan,
-    plan: &Plan,
+    planned: &Planned,
     as_json: bool,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let verdicts: u64 = panel.seats.iter().map(|seat| scan.count * u64::from(seat.samples)).sum();
+    let Planned { once, again } = planned;
+    let reporting: Vec<&str> = panel
+        .seats
+        .iter()
+        .filter(|seat| seat.judge.reports_cost())
+        .map(|seat| seat.name.as_str())
+        .collect();
     if as_json {
+        // What a judge tells only with its answer makes the whole unknown.
+        let whole = |cost: Option<f64>| cost.filter(|_| reporting.is_empty());
         return printer.json(&json!({
-            "dry_run": true, "cases": scan.count, "judges": panel.seats.len(),
-            "verdicts": verdicts, "calls": plan.calls, "tokens_in": plan.tokens_in,
-            "tokens_out": plan.tokens_out, "cost_usd": plan.cost_usd,
+            "dry_run": true, "cases": scan.count, "skipped_rows": scan.skipped.count,
+            "judges": panel.seats.len(), "verdicts": verdicts,
+            "calls": once.calls, "tokens_in": once.tokens_in,
+            "tokens_out": once.tokens_out, "cost_usd": whole(once.cost_usd),
+            "models_cost_usd": once.cost_usd, "cost_unknown_of": reporting,
+            "if_asked_again": {
+                "calls": again.calls, "tokens_in": again.tokens_in,
+                "tokens_out": again.tokens_out, "cost_usd": whole(again.cost_usd),
+            },
         }));
     }
     printer.result(&format!(
@@ -327,18 +351,38 @@ pub(super) fn plan(
         plural(panel.seats.len() as u64, "judge", "judges"),
         plural(verdicts, "verdict", "verdicts")
     ));
-    let cost = match plan.cost_usd {
-        Some(cost) => format!("at most {cost:.4} US dollars"),
-        None => "price unknown: a model has no `price`".into(),
-    };
     printer.result(&format!(
-        "{} to model servers, about {} prompt tokens, at most {} completion tokens, {cost}",
-        plural(u64::from(plan.calls), "call", "calls"),
-        plan.tokens_in,
-        plan.tokens_out
+        "{} to model servers, about {} prompt tokens, at most {} completion tokens, {}",
+        plural(u64::from(once.calls), "call", "calls"),
+        once.tokens_in,
+        once.tokens_out,
+        about(once.cost_usd)
     ));
+    if again.calls > once.calls {
+        printer.result(&format!(
+            "more where a reply can't be read and is asked for again; if each had to be: {}, about {} prompt tokens, at most {} completion tokens, {}",
+            plural(u64::from(again.calls), "call", "calls"),
+            again.tokens_in,
+            again.tokens_out,
+            about(again.cost_usd)
+        ));
+    }
+    if !reporting.is_empty() {
+        let names: Vec<String> = reporting.iter().map(|name| format!("`{name}`")).collect();
+        printer.result(&format!(
+            "what {} may cost is not known before they answer, and not in these figures",
+            names.join(", ")
+        ));
+    }
     printer.result("replies that are kept in the store are not asked for again");
     Ok(())
+}
+
+fn about(cost: Option<f64>) -> String {
+    match cost {
+        Some(cost) => format!("about {cost:.4} US dollars"),
+        None => "price unknown: a model has no `price`".into(),
+    }
 }
 
 fn dollars(cost: Option<f64>) -> String {

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Global;
-use super::answer::{self, AnswerArgs};
+use super::answer::AnswerArgs;
 use super::exit::Exit;
 use super::printer::{Printer, plural, table};
 use super::summary::{missing_flags, number, profile, reason, vote};
@@ -26,13 +26,13 @@ pub(super) async fn run(
     global: &Global,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let ruling = args.answer.judge(global, printer).await?;
+    let judged = args.answer.judge(global, printer).await?;
     if args.json {
-        printer.json(&ruling)?;
+        printer.json(&judged.ruling)?;
     } else {
-        printer.result(&text(&ruling));
+        printer.result(&text(&judged.ruling));
     }
-    Ok(answer::exit(&ruling))
+    Ok(judged.exit())
 }
 
 fn text(ruling: &Ruling) -> String {

@@ -6,6 +6,7 @@
 
 mod place;
 mod problems;
+pub(crate) mod secret;
 mod strict;
 pub(crate) mod words;
 

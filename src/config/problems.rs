@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -129,13 +130,19 @@ impl Problems {
 ///
 /// # Errors
 /// As [`from_value`].
-pub fn from_value_all<T: DeserializeOwned>(mut value: Value) -> Result<T, Problems> {
+pub fn from_value_all<T: DeserializeOwned + Serialize>(mut value: Value) -> Result<T, Problems> {
     let mut problems = Vec::new();
+    let given = value.clone();
     // Keys that were taken out for their value: that they are missing now is our own doing.
     let mut removed: Vec<String> = Vec::new();
     while problems.len() < MOST {
         let problem = match from_value::<T>(value.clone()) {
-            Ok(read) if problems.is_empty() => return Ok(read),
+            Ok(read) if problems.is_empty() => {
+                // A list would be taken for a table's values in the order of its keys.
+                let written = serde_json::to_value(&read).unwrap_or_default();
+                listed("", &given, &written, &mut problems);
+                return if problems.is_empty() { Ok(read) } else { Err(Problems(problems)) };
+            }
             Ok(_) => break,
             Err(problem) => problem,
         };
@@ -165,6 +172,34 @@ pub fn from_value_all<T: DeserializeOwned>(mut value: Value) -> Result<T, Proble
         }
     }
     Err(Problems(problems))
+}
+
+/// Every place where a list was given for what is written as a table.
+fn listed(at: &str, given: &Value, written: &Value, problems: &mut Vec<Problem>) {
+    match (given, written) {
+        (Value::Array(_), Value::Object(table)) => {
+            let keys: Vec<&str> = table.keys().map(String::as_str).collect();
+            let such = if keys.is_empty() {
+                String::new()
+            } else {
+                format!(" such as `{{ {} = … }}`", keys.join(" = …, "))
+            };
+            problems.push(Problem::new(at, format!("expected a table{such}, found a list")));
+        }
+        (Value::Object(given), Value::Object(written)) => {
+            for (key, given) in given {
+                if let Some(written) = written.get(key) {
+                    listed(&join(at, key), given, written, problems);
+                }
+            }
+        }
+        (Value::Array(given), Value::Array(written)) if given.len() == written.len() => {
+            for (i, (given, written)) in given.iter().zip(written).enumerate() {
+                listed(&format!("{at}[{i}]"), given, written, problems);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn join(at: &str, key: &str) -> String {
@@ -274,9 +309,8 @@ fn stand_in<T: DeserializeOwned>(value: &mut Value, at: &str, key: &str) -> bool
 mod tests {
     use super::*;
 
-    #[derive(Debug, serde::Deserialize)]
+    #[derive(Debug, serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only its errors are looked at")]
     struct Outer {
         name: String,
         count: u32,
@@ -286,9 +320,8 @@ mod tests {
         inner: Vec<Inner>,
     }
 
-    #[derive(Debug, serde::Deserialize)]
+    #[derive(Debug, serde::Deserialize, serde::Serialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only its errors are looked at")]
     struct Inner {
         rubric: String,
     }
@@ -332,6 +365,15 @@ mod tests {
         for value in [json!(3), json!(null), json!([]), json!("x")] {
             assert_eq!(problems(value).len(), 1);
         }
+    }
+
+    #[test]
+    fn a_list_in_place_of_a_table_is_refused_wherever_it_stands() {
+        let found = problems(json!({"name": "x", "count": 1, "inner": [{"rubric": "a"}, ["b"]]}));
+        let said = "`inner[1]`: expected a table such as `{ rubric = … }`, found a list";
+        assert_eq!(found, [said]);
+        let whole = problems(json!(["x", 1, 0.5, []]));
+        assert!(whole[0].starts_with("expected a table such as"), "{whole:?}");
     }
 
     #[test]

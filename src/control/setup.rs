@@ -142,7 +142,7 @@ impl Setup {
         unpriced(&policy, agent.as_ref(), &panel)?;
         let checks = checks(&policy, &context)?;
         let mut config = serde_json::to_value(spec).unwrap_or_default();
-        hide_headers(&mut config);
+        crate::config::secret::hide(&mut config);
         let mut identity = json!({
             "config": config, "task": task, "agent": agent.identity(),
             "panel": panel.fingerprint(),
@@ -379,22 +379,4 @@ fn checks(policy: &Policy, context: &BuildContext) -> Result<Vec<Check>, BuildEr
             })
         })
         .collect()
-}
-
-/// The values of headers may be credentials, and a configuration is written to disk.
-fn hide_headers(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                match inner {
-                    Value::Object(headers) if key == "headers" => {
-                        headers.values_mut().for_each(|header| *header = "hidden".into());
-                    }
-                    inner => hide_headers(inner),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(hide_headers),
-        _ => {}
-    }
 }

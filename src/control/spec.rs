@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,6 +38,7 @@ pub struct LoopSpec {
     /// What judges them: a panel's own keys, or `path` (and a `threshold`, where it is to be
     /// another).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "panel_schema")]
     pub panel: Option<PanelSpec>,
     /// When to end.
     #[serde(default)]
@@ -80,6 +81,23 @@ pub fn folder(file: &Path) -> PathBuf {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
     }
+}
+
+/// The ways in which a loop names its panel.
+fn panel_schema(generator: &mut SchemaGenerator) -> Schema {
+    let panel = generator.subschema_for::<PanelSpec>();
+    json_schema!({
+        "anyOf": [
+            { "type": "string" },
+            {
+                "type": "object",
+                "properties": { "path": { "type": "string" }, "threshold": { "type": "number" } },
+                "required": ["path"],
+                "additionalProperties": false,
+            },
+            panel,
+        ],
+    })
 }
 
 impl LoopSpec {

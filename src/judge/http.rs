@@ -19,9 +19,11 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::process::{Period, plain};
+use super::reported::Reported;
 use super::script::answer::{self, AnswerForm};
 use super::{BoxedJudge, BuildContext, BuildError, Judge};
 use crate::case::Case;
+use crate::config::secret::names_credential;
 use crate::provider::{
     CallContext, OUT_OF_FILES_HINT, ProviderError, is_loopback, is_out_of_files,
 };
@@ -90,6 +92,7 @@ struct HttpJudge {
     client: OnceLock<reqwest::Client>,
     /// Whether anything ever answered there.
     reached: AtomicBool,
+    reported: Reported,
     fingerprint: Fingerprint,
 }
 
@@ -113,15 +116,20 @@ pub(super) fn shown(url: &Url) -> String {
     url.to_string()
 }
 
-/// A URL that requests can be sent to.
-pub(super) fn parse_url(text: &str, field: &str) -> Result<Url, BuildError> {
+/// A URL that requests can be sent to, without a user or password in it; `instead` says where
+/// those belong.
+pub(super) fn parse_url(text: &str, field: &str, instead: &str) -> Result<Url, BuildError> {
     let wrong = |why: &str| {
         BuildError::invalid(field, format!("{why}: expected such as `http://localhost:8000/judge`"))
     };
-    let url =
-        Url::parse(text).map_err(|error| wrong(&format!("`{text}` is not a URL ({error})")))?;
+    // What stands there may hold a credential, so it is not repeated.
+    let url = Url::parse(text).map_err(|error| wrong(&format!("not a URL ({error})")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(&format!("the scheme `{}` is not http or https", url.scheme())));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        let reason = format!("holds a user or password: {instead}");
+        return Err(BuildError::invalid(field, reason));
     }
     Ok(url)
 }
@@ -154,7 +162,12 @@ impl HttpSpec {
     /// # Errors
     /// A URL or header that can't work, a variable that is not set, a timeout of 0.
     pub fn build(&self, _context: &BuildContext) -> Result<BoxedJudge, BuildError> {
-        let url = parse_url(&self.url, "url")?;
+        let instead = "put the key into an environment variable and name that in `api_key_env`";
+        let url = parse_url(&self.url, "url", instead)?;
+        if let Some((name, _)) = url.query_pairs().find(|(name, _)| names_credential(name)) {
+            let reason = format!("holds a credential in `{name}`: {instead}");
+            return Err(BuildError::invalid("url", reason));
+        }
         let headers = parse_headers(&self.headers, "headers")?;
         let key = self.api_key_env.as_deref().map(|variable| match std::env::var(variable) {
             Ok(key) if !key.trim().is_empty() => {
@@ -183,11 +196,8 @@ impl HttpSpec {
             .map(|(name, value)| (name.to_ascii_lowercase(), value))
             .filter(|(name, _)| !CREDENTIALS.contains(&name.as_str()))
             .collect();
-        let mut address = url.clone();
-        let _ = address.set_username("");
-        let _ = address.set_password(None);
         let identity = json!({
-            "url": address.as_str(),
+            "url": url.as_str(),
             "method": self.method,
             "headers": named,
             "scale": self.scale,
@@ -206,6 +216,7 @@ impl HttpSpec {
             timeout: self.timeout.map(Period::get),
             client: OnceLock::new(),
             reached: AtomicBool::new(false),
+            reported: Reported::default(),
             fingerprint: Fingerprint::of("http", &identity),
         }))
     }
@@ -235,19 +246,18 @@ impl Judge for HttpJudge {
         &self.fingerprint
     }
 
+    fn reports_cost(&self) -> bool {
+        true
+    }
+
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             let body = match serde_json::to_string(case) {
                 Ok(body) => body,
                 Err(error) => return Verdict::failed(Status::Internal, error.to_string()),
             };
-            let mut attempts = 0;
-            let mut verdict = match self.ask(&body, context, &mut attempts).await {
-                Ok(bytes) => self.form.read(&bytes, case),
-                Err(failure) => Verdict::failed(failure.status, failure.detail),
-            };
-            verdict.attempts = attempts.max(1);
-            verdict
+            let ask = async |context: &CallContext| self.measure(case, &body, context).await;
+            self.reported.ask(context, ask).await
         })
     }
 
@@ -289,6 +299,16 @@ impl Judge for HttpJudge {
 }
 
 impl HttpJudge {
+    async fn measure(&self, case: &Case, body: &str, context: &CallContext) -> Verdict {
+        let mut attempts = 0;
+        let mut verdict = match self.ask(body, context, &mut attempts).await {
+            Ok(bytes) => self.form.read(&bytes, case),
+            Err(failure) => Verdict::failed(failure.status, failure.detail),
+        };
+        verdict.attempts = attempts.max(1);
+        verdict
+    }
+
     fn client(&self) -> Result<&reqwest::Client, Failure> {
         if let Some(client) = self.client.get() {
             return Ok(client);

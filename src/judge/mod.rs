@@ -12,6 +12,7 @@ pub mod llm;
 pub mod observe;
 pub mod process;
 pub mod replay;
+mod reported;
 pub mod rule;
 pub mod script;
 pub mod sources;
@@ -59,6 +60,11 @@ pub trait Judge: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether what it costs is known only from its answers, so that no plan holds it.
+    fn reports_cost(&self) -> bool {
+        false
+    }
+
     /// What to know before it is asked, such as a file it names that is not there.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
@@ -69,6 +75,12 @@ pub trait Judge: fmt::Debug + Send + Sync {
 
     /// What judging this case will take at most, without asking anyone.
     fn plan(&self, _case: &Case) -> Plan {
+        Plan::default()
+    }
+
+    /// What comes on top of [`Judge::plan`] at most where every reply has to be asked for once
+    /// more, since it can't be read.
+    fn plan_again(&self, _case: &Case) -> Plan {
         Plan::default()
     }
 
@@ -102,6 +114,21 @@ pub struct BuildContext {
     pub base: PathBuf,
     /// Sends requests to model servers.
     pub client: Client,
+}
+
+impl Plan {
+    /// Adds another plan, so many times. A cost that is not known makes the sum unknown; a
+    /// plan without calls costs nothing.
+    pub fn add(&mut self, other: &Self, times: u32) {
+        self.calls = self.calls.saturating_add(other.calls.saturating_mul(times));
+        let whole = |tokens: u64| tokens.saturating_mul(u64::from(times));
+        self.tokens_in = self.tokens_in.saturating_add(whole(other.tokens_in));
+        self.tokens_out = self.tokens_out.saturating_add(whole(other.tokens_out));
+        if other.calls > 0 {
+            let cost = other.cost_usd.map(|cost| cost * f64::from(times));
+            self.cost_usd = self.cost_usd.zip(cost).map(|(a, b)| a + b);
+        }
+    }
 }
 
 impl BuildContext {

@@ -82,11 +82,15 @@ impl Rules {
         let weighed = self.weighed(&verdicts);
         let criteria = self.criteria(&verdicts);
         let mut outcome = self.outcome_of(&whole, weighed.as_deref().unwrap_or(&whole));
-        if outcome.decision == Decision::Accept
-            && let Some(failed) = criteria.iter().find(|c| c.required && c.passed == Some(false))
-        {
-            outcome.decision = Decision::Reject;
-            outcome.reason = Reason::RequiredCriterion { criterion: failed.name.clone() };
+        if outcome.decision == Decision::Accept {
+            let failed = criteria.iter().find(|c| c.required && c.passed == Some(false));
+            if let Some(failed) = failed {
+                outcome.decision = Decision::Reject;
+                outcome.reason = Reason::RequiredCriterion { criterion: failed.name.clone() };
+            } else if let Some(criterion) = self.unscored(&verdicts) {
+                outcome.decision = Decision::Undecided;
+                outcome.reason = Reason::RequiredCriterionMissing { criterion };
+            }
         }
         let in_vote = weighed.unwrap_or(whole);
         let counted = || votes.iter().zip(&in_vote).filter(|(vote, _)| vote.counted);
@@ -276,6 +280,29 @@ impl Rules {
             }
         });
         rulings.collect()
+    }
+
+    /// The first required criterion that no majority of the verdicts which name it has passed,
+    /// once none is known to fail: what was left out can't be said to have passed.
+    fn unscored(&self, verdicts: &[Verdict]) -> Option<String> {
+        let mut asked: Vec<(&str, bool, usize, usize)> = Vec::new();
+        for verdict in verdicts.iter().filter(|v| v.status == Status::Ok && self.counts(&v.judge)) {
+            for criterion in &verdict.criteria {
+                let at = asked.iter().position(|(name, ..)| *name == criterion.name);
+                let at = at.unwrap_or_else(|| {
+                    asked.push((&criterion.name, false, 0, 0));
+                    asked.len() - 1
+                });
+                let (_, required, of, passing) = &mut asked[at];
+                *required |= criterion.required;
+                *of += 1;
+                // A script may score a criterion and say nothing of passing.
+                let scored = criterion.passed.is_none() && criterion.score.is_some();
+                *passing += usize::from(criterion.passed == Some(true) || scored);
+            }
+        }
+        let open = asked.iter().find(|(_, required, of, passing)| *required && 2 * passing <= *of);
+        open.map(|(name, ..)| (*name).to_owned())
     }
 
     fn counts(&self, judge: &str) -> bool {

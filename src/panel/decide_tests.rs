@@ -125,6 +125,40 @@ fn a_required_criterion_that_fails_turns_an_accept_into_a_reject() {
 }
 
 #[test]
+fn a_required_criterion_that_too_few_judges_scored_leaves_the_case_undecided() {
+    let verdict = |judge: &str, passed: Option<bool>| {
+        let value = passed.map(|passed| score(if passed { 1.0 } else { 0.0 }));
+        let criterion = CriterionScore {
+            name: "facts".into(),
+            score: value,
+            raw: None,
+            passed,
+            required: true,
+            feedback: None,
+        };
+        Verdict { criteria: vec![criterion], ..ok(judge, 0.9) }
+    };
+    let missing = Reason::RequiredCriterionMissing { criterion: "facts".into() };
+    let failed = Reason::RequiredCriterion { criterion: "facts".into() };
+    let (yes, no, open) = (Some(true), Some(false), None);
+    for (passed, decision, reason) in [
+        (vec![open], Decision::Undecided, &missing),
+        (vec![open, open, open], Decision::Undecided, &missing),
+        (vec![yes, open, open], Decision::Undecided, &missing),
+        (vec![yes, open], Decision::Undecided, &missing),
+        (vec![yes, yes, open], Decision::Accept, &Reason::Threshold),
+        (vec![no, open, open], Decision::Reject, &failed),
+        (vec![yes, yes, no], Decision::Accept, &Reason::Threshold),
+    ] {
+        let names = ["a", "b", "c"];
+        let seats = names[..passed.len()].iter().map(|name| seat(name)).collect();
+        let verdicts = names.iter().zip(&passed).map(|(name, passed)| verdict(name, *passed));
+        let ruling = rules(seats).rule("x", verdicts.collect());
+        assert_eq!((ruling.decision, &ruling.reason), (decision, reason), "{passed:?}");
+    }
+}
+
+#[test]
 fn majority_accepts_above_one_half_only() {
     let mut rules = rules(vec![seat("a"), seat("b")]);
     rules.settings.aggregate = Aggregate::Majority;

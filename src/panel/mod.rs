@@ -7,6 +7,8 @@
 pub mod decide;
 mod feedback;
 mod foreign;
+mod inverted;
+mod published;
 mod seat;
 mod sequential;
 pub mod spec;

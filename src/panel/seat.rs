@@ -10,12 +10,13 @@ use futures::FutureExt;
 use tokio::time::Instant;
 
 use super::decide::SeatRules;
+use super::inverted;
 use super::spec::SeatKeys;
 use crate::case::Case;
 use crate::judge::BoxedJudge;
 use crate::judge::process::Period;
 use crate::provider::{CallContext, Held, Places};
-use crate::verdict::{Status, Verdict};
+use crate::verdict::{INVERTED, Status, Verdict};
 
 /// The time for one verdict where the configuration names none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -126,7 +127,8 @@ impl Seat {
             let said = verdict.detail.take().unwrap_or_default();
             verdict.detail = Some(format!("{said}; {limit}"));
         }
-        self.seal(verdict, sample, started.elapsed())
+        let elapsed = started.elapsed().saturating_sub(context.held.total());
+        self.seal(verdict, sample, elapsed)
     }
 
     /// Which limit a verdict has missed, whose it is, and what to change.
@@ -149,9 +151,19 @@ impl Seat {
         verdict.judge.clone_from(&self.name);
         verdict.fingerprint = self.judge.fingerprint().clone();
         verdict.sample = sample;
+        let kind = self.judge.kind();
+        let complains = matches!(kind, "rule" | "command" | "observe");
+        // The mark is a seat's to set; only a recording brings it along.
+        let turned = kind == "replay" && inverted::is_inverted(&verdict);
+        if !turned {
+            verdict.notes.remove(INVERTED);
+        }
+        if self.invert && !turned && verdict.status == Status::Ok {
+            inverted::invert(&mut verdict, complains);
+        }
         // A rubric's criteria are the same for every judge that uses it; a rule's or a
         // command's are its own, and must not be merged with another's of the same name.
-        if matches!(self.judge.kind(), "rule" | "command" | "observe") {
+        if complains {
             for criterion in &mut verdict.criteria {
                 criterion.name = format!("{}/{}", self.name, criterion.name);
             }
@@ -164,7 +176,6 @@ impl Seat {
                 verdict.status = Status::Internal;
                 verdict.detail = Some("the judge said `ok` and gave no score".into());
             }
-            (Status::Ok, Some(score)) if self.invert => verdict.score = Some(score.inverted()),
             (Status::Ok, Some(_)) => {}
             (_, _) => verdict.score = None,
         }

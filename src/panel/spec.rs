@@ -293,12 +293,7 @@ impl JsonSchema for SeatSpec {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let seat = generator.subschema_for::<SeatKeys>();
-        let judge = generator.subschema_for::<JudgeSpec>();
-        schemars::json_schema!({
-            "description": "The keys of the seat and the keys of the judge's kind, side by side.",
-            "allOf": [seat, judge],
-        })
+        super::published::judge(generator)
     }
 }
 

@@ -56,6 +56,17 @@ impl CallContext {
         self.deadline.checked_add(held).unwrap_or(self.deadline)
     }
 
+    /// Waits for one's own turn at a limit that the user set: as long as it takes, since the
+    /// deadline waits too. `None` when stopped meanwhile.
+    pub async fn in_turn<F: Future>(&self, turn: F) -> Option<F::Output> {
+        let _holding = self.held.begin();
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            output = turn => Some(output),
+        }
+    }
+
     /// Returns when [`CallContext::due`] has passed.
     pub async fn past_due(&self) {
         loop {

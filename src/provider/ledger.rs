@@ -4,6 +4,8 @@
 //! given back. So a limit holds however many calls are in flight, at the price of refusing a
 //! call that might have fitted. Money is in whole millionths of a dollar, rounded up.
 
+mod reported;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -29,6 +31,8 @@ pub struct LedgerTotals {
     pub micro_dollars: u64,
     /// The same in US dollars, not rounded.
     pub priced_usd: f64,
+    /// Of these, what judges of the user's own said that they cost.
+    pub reported_usd: f64,
     /// Millionths of a US dollar reserved by calls in flight.
     pub micro_dollars_reserved: u64,
     /// Millionths of a US dollar at most of requests whose cost nobody tells: those that were

@@ -4,7 +4,7 @@
 //! line has to earn its place.
 
 use super::words::{missing_flags, number, plural, profile, reason};
-use crate::ruling::{Decision, Ruling};
+use crate::ruling::{Decision, Reason, Ruling};
 
 /// Lines at most: a loop's next prompt has to hold them.
 const MOST_LINES: usize = 40;
@@ -49,7 +49,12 @@ pub fn advice(ruling: &Ruling, reader: Reader) -> String {
         }
     }
     if ruling.decision == Decision::Undecided {
-        lines.push("no decision; judges without a vote:".into());
+        match &ruling.reason {
+            Reason::RequiredCriterionMissing { criterion } => {
+                lines.push(format!("no decision: nothing says whether `{criterion}` holds"));
+            }
+            _ => lines.push("no decision; judges without a vote:".into()),
+        }
         for vote in ruling.without_vote() {
             let required = if vote.required { " (required)" } else { "" };
             let detail = first_line(ruling.detail_of(&vote.judge));

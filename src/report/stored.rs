@@ -34,6 +34,16 @@ impl StoredRun<'_> {
                 "This run has not been finished: cases without a ruling are not shown.".into(),
             );
         }
+        // The verb that started the run kept it among its options.
+        let options: serde_json::Value =
+            serde_json::from_str(&self.run.options).unwrap_or_default();
+        let skipped = options.get("skipped_rows").and_then(serde_json::Value::as_u64);
+        if let Some(skipped) = skipped.filter(|rows| *rows > 0) {
+            let rows = super::words::plural(skipped, "row", "rows");
+            about.notes.push(format!(
+                "{rows} of the data could not be used and were left out (`--on-bad-row skip`)."
+            ));
+        }
         if let Some(chosen) = self.selection.words() {
             about.notes.push(format!("Only a selection of the cases: {chosen}."));
         }

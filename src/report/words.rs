@@ -39,6 +39,9 @@ pub fn reason(ruling: &Ruling) -> String {
         Reason::RequiredCriterion { criterion } => {
             format!("the required criterion `{criterion}` fails")
         }
+        Reason::RequiredCriterionMissing { criterion } => {
+            format!("too few judges scored the required criterion `{criterion}`")
+        }
         Reason::NoQuorum => {
             format!("a decision needs {}", plural(u64::from(ruling.quorum), "vote", "votes"))
         }
@@ -59,6 +62,9 @@ pub fn decision(ruling: &Ruling) -> String {
         },
         Reason::RequiredCriterion { criterion } => format!(" by {}", plain(criterion)),
         Reason::RequiredJudgeMissing { judge } => format!(": no vote of {}", plain(judge)),
+        Reason::RequiredCriterionMissing { criterion } => {
+            format!(": no score for {}", plain(criterion))
+        }
         _ => String::new(),
     };
     format!("{}{by}", ruling.decision.name())

@@ -144,6 +144,7 @@ impl RulingRow {
             Reason::RequiredJudge { judge: name }
             | Reason::RequiredJudgeMissing { judge: name }
             | Reason::RequiredCriterion { criterion: name }
+            | Reason::RequiredCriterionMissing { criterion: name }
             | Reason::AcceptedAlone { judge: name }
             | Reason::NoCalibration { detail: name } => format!("{word}: {name}"),
         };
@@ -183,6 +184,7 @@ pub fn reason_word(reason: &Reason) -> &'static str {
         Reason::RequiredJudge { .. } => "required_judge",
         Reason::RequiredJudgeMissing { .. } => "required_judge_missing",
         Reason::RequiredCriterion { .. } => "required_criterion",
+        Reason::RequiredCriterionMissing { .. } => "required_criterion_missing",
         Reason::NoQuorum => "no_quorum",
         Reason::AcceptedAlone { .. } => "accepted_alone",
         Reason::NoCalibration { .. } => "no_calibration",

@@ -210,7 +210,8 @@ impl JudgeTally {
         self.run_calls += u64::from(verdict.usage.calls);
         let asked = verdict.usage.calls > 0 || (self.asks_models && verdict.attempts > 0);
         match verdict.cost_usd {
-            Some(cost) => self.cost += cost,
+            // A run that was kept by an earlier version may hold a cost beyond all bounds.
+            Some(cost) => self.cost = (self.cost + cost).min(f64::MAX),
             None => self.unpriced |= asked,
         }
         self.mean_latency_ms = self.latency.mean();

@@ -267,15 +267,23 @@ fn every_key_of_every_judge_is_documented_in_its_section() {
     let schema = Workbench::new().run(&["schema", "panel"]).exits(0).json();
     let judges = document("judges.md");
     let definitions = &schema["$defs"];
+    let kinds = definitions["Judge"]["oneOf"].as_array().unwrap();
+    // What every kind has is the seat's.
+    let mut common: Vec<String> = properties(&kinds[0]).into_iter().collect();
+    common.retain(|key| kinds.iter().all(|kind| kind["properties"].get(key).is_some()));
+    assert!(common.iter().any(|key| key == "weight"), "{common:?}");
     all_named(
         &judges.section("## Keys of every judge"),
-        properties(&definitions["SeatKeys"]),
+        common.clone(),
         "the table of common keys",
     );
-    for variant in definitions["JudgeSpec"]["oneOf"].as_array().unwrap() {
+    for variant in kinds {
         let kind = variant["properties"]["kind"]["const"].as_str().unwrap();
-        let keys = properties(variant).into_iter().filter(|key| key != "kind" && key != "timeout");
-        all_named(&judges.section(&format!("## {kind}")), keys, kind);
+        // The options of rules are looked at below, each in its own section.
+        if kind != "rule" {
+            let keys = properties(variant).into_iter().filter(|key| !common.contains(key));
+            all_named(&judges.section(&format!("## {kind}")), keys, kind);
+        }
     }
     for variant in definitions["RuleSpec"]["oneOf"].as_array().unwrap() {
         let rule = variant["properties"]["rule"]["const"].as_str().unwrap();

@@ -46,6 +46,8 @@ mod output;
 mod profile;
 mod provider;
 mod replies;
+#[cfg(feature = "schema")]
+mod schemas;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "server")]
@@ -56,5 +58,6 @@ mod serve_pages;
 mod serving;
 mod signals;
 mod store_file;
+mod trials;
 mod verbs;
 mod workbench;

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
-use crate::workbench::Workbench;
+use crate::mock::{Mock, Options};
+use crate::workbench::{Workbench, model_panel};
 
 /// A judge whose check writes down who it is, starts a child of its own and one in a session
 /// of its own, and sleeps on every case but the first.
@@ -139,12 +140,34 @@ fn what_was_judged_before_a_term_is_not_judged_again() {
 #[test]
 fn score_and_gate_leave_no_child_either() {
     for verb in ["score", "gate"] {
-        for signals in [&[Signal::INT][..], &[Signal::TERM], &[Signal::HUP]] {
+        for signals in [&[Signal::INT, Signal::INT][..], &[Signal::TERM], &[Signal::HUP]] {
             let bench = bench();
             bench.write("answer.txt", "x");
             let output = interrupted(&bench, &[verb, "answer.txt"], 3, signals);
             assert_eq!(output.status.code(), Some(130), "{verb} {signals:?}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_ctrl_c_lets_the_paid_call_of_score_and_gate_end_and_keeps_its_reply() {
+    for verb in ["score", "gate"] {
+        let latency = Duration::from_millis(1500);
+        let server = Mock::start(Options { latency, ..Options::default() }).await.unwrap();
+        let bench = Workbench::new();
+        bench.write("panel.toml", model_panel(&server.url(), 1, ""));
+        bench.write("answer.txt", "x");
+        let child = start(&bench, &[verb, "answer.txt", "--json"]);
+        until("a call is in flight", || server.log().requests() > 0);
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let waited = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+        let output = waited.await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("waiting for the calls in flight"), "{said}");
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        let ruling: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(ruling["verdicts"][0]["status"], "ok", "{ruling}");
+        assert_eq!(bench.run(&["cache", "--json"]).json()["replies"], 1);
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::example::Example;
 use super::fixed::fixed_values;
-use super::prompt::{Codes, Order, PromptValues, Templates, Values};
+use super::prompt::{Codes, Order, PromptValues, Templates, Values, first_line};
 use super::reply::{self, PARSER_VERSION};
 use super::shape::{Place, ReadFailure, Reading, Shape};
 use super::spec::{Format, LlmSpec, Logprobs, Mode};
@@ -240,7 +240,8 @@ impl Judging {
             .map(|swapped| {
                 let messages = self.messages(case, form, *swapped).map_err(|error| {
                     Box::new(Verdict::abstained(format!(
-                        "the template does not apply to this case: {error:#}"
+                        "the template does not apply to this case: {}",
+                        first_line(&error)
                     )))
                 })?;
                 Ok(Prompt {
@@ -411,6 +412,19 @@ impl Judging {
             form: Form::Written,
             swapped: prompt.swapped,
         })
+    }
+
+    /// What is said where a reply has to be asked for again, with room for what was wrong with
+    /// it; `None` where it never is.
+    pub(super) fn retry_text(&self) -> Option<String> {
+        if self.token_form && self.spec.logprobs == Logprobs::Require {
+            return None;
+        }
+        let values: Values = BTreeMap::from([
+            ("problem", TemplateValue::from("what was wrong ".repeat(20))),
+            ("answer", TemplateValue::from(self.answer_written.as_str())),
+        ]);
+        self.templates.render("retry", values.into()).ok()
     }
 
     /// The verdict that follows from what was read: one reading, or in mode `pairwise` that of

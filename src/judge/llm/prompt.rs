@@ -69,6 +69,28 @@ fn described(error: &Error) -> String {
     format!("{}{line}{detail}", error.kind())
 }
 
+/// What failed and where, on one line, with the expression that it failed at.
+pub(super) fn first_line(error: &Error) -> String {
+    let said = error.to_string();
+    let said = said.lines().next().unwrap_or_default().to_owned();
+    let piece = error.template_source().zip(error.range()).and_then(|(source, at)| source.get(at));
+    match piece.map(str::trim).filter(|piece| !piece.is_empty() && !piece.contains('\n')) {
+        Some(piece) => format!("{said}: `{piece}`"),
+        None => said,
+    }
+}
+
+/// The variable that another tool's name for it stands for.
+fn foreign(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "question" | "prompt" | "query" | "task" | "instruction" | "instructions" => "input",
+        "answer" | "response" | "completion" | "reply" | "generation" | "candidate" => "output",
+        "reference" | "ideal" | "target" | "ground_truth" | "gold" | "label" => "expected",
+        "document" | "documents" | "passage" | "source" | "contexts" => "context",
+        _ => return None,
+    })
+}
+
 impl Templates {
     /// The built-in templates, with the one that shows the case replaced by `task`.
     pub(super) fn new(lang: Lang, task: Option<&str>) -> Result<Self, TemplateError> {
@@ -137,7 +159,8 @@ impl Templates {
             .collect();
         unknown.sort();
         if let Some(name) = unknown.into_iter().next() {
-            let suggestion = nearest(&name, TEMPLATE_VARIABLES);
+            let suggestion =
+                foreign(&name).map(str::to_owned).or_else(|| nearest(&name, TEMPLATE_VARIABLES));
             return Err(TemplateError::Unknown { name, suggestion });
         }
         let text = |name: &str| Some(format!("probe of {name}"));

@@ -227,6 +227,12 @@ impl LlmJudge {
         prompts.into_iter().find(|written| written.swapped == prompt.swapped)
     }
 
+    /// US dollars of so many tokens; `None` where the model has no price.
+    fn cost(&self, tokens_in: u64, tokens_out: u64) -> Option<f64> {
+        let price = self.server.price()?;
+        Some((tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6)
+    }
+
     /// Adds what the replies took to a verdict.
     fn account(
         &self,
@@ -292,6 +298,31 @@ impl Judge for LlmJudge {
         Box::pin(self.measure(case, context))
     }
 
+    /// The prompt once more, with the reply and what was wrong with it, in the written form.
+    fn plan_again(&self, case: &Case) -> Plan {
+        let nothing = Plan { cost_usd: Some(0.0), ..Plan::default() };
+        let first = self.judging.requests(case, 0, self.first_form());
+        let written = self.judging.requests(case, 0, Form::Written);
+        let (Ok(first), Ok(written), Some(retry)) = (first, written, self.judging.retry_text())
+        else {
+            return nothing;
+        };
+        let out = |prompts: &[Prompt]| -> u64 {
+            prompts.iter().filter_map(|p| p.request.max_tokens).map(u64::from).sum()
+        };
+        let said = ChatRequest {
+            messages: vec![Message { role: Role::User, content: retry }],
+            ..ChatRequest::default()
+        };
+        let calls = first.len() as u32;
+        let tokens_in = first.iter().map(|p| tokens(&p.request)).sum::<u64>()
+            + out(&first)
+            + tokens(&said) * u64::from(calls);
+        let tokens_out = out(&written);
+        let cost_usd = self.cost(tokens_in, tokens_out);
+        Plan { calls, tokens_in, tokens_out, cost_usd }
+    }
+
     /// Counts a reply that can be read at once; asking again comes on top.
     fn plan(&self, case: &Case) -> Plan {
         // Where a server refuses log-probabilities, the written form is what is paid for.
@@ -300,10 +331,7 @@ impl Judge for LlmJudge {
         };
         let tokens_in = prompts.iter().map(|p| tokens(&p.request)).sum();
         let tokens_out = prompts.iter().filter_map(|p| p.request.max_tokens).map(u64::from).sum();
-        let cost_usd = self
-            .server
-            .price()
-            .map(|price| (tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6);
+        let cost_usd = self.cost(tokens_in, tokens_out);
         let calls = if self.judging.mode() == Mode::Pairwise { 2 } else { 1 };
         Plan { calls, tokens_in, tokens_out, cost_usd }
     }

@@ -26,6 +26,7 @@ use self::text::TextRules;
 use super::http::{parse_headers, parse_url};
 use super::process::Period;
 use super::{BoxedJudge, BuildContext, BuildError};
+use crate::config::secret::masked_url;
 use crate::verdict::Fingerprint;
 
 /// Configuration of an `observe` judge.
@@ -239,7 +240,8 @@ impl Expectation {
                 if self.status.is_some_and(|status| !(100..1000).contains(&status)) {
                     return Err(BuildError::invalid(at("status"), "expected 100 to 999"));
                 }
-                parse_url(&url.replace("{id}", "id"), &at("url"))?;
+                let instead = "put credentials into `headers`, whose values are not kept";
+                parse_url(&url.replace("{id}", "id"), &at("url"), instead)?;
                 let target = net::UrlTarget {
                     url: url.clone(),
                     method,
@@ -249,7 +251,7 @@ impl Expectation {
                     max_latency: self.max_latency.map(Period::get),
                     rules,
                 };
-                (Target::Url(target), url.clone())
+                (Target::Url(target), masked_url(url))
             }
             (None, Some(port), None) => {
                 let target = net::PortTarget::parse(port, self.open.unwrap_or(true))

@@ -39,7 +39,7 @@ impl UrlTarget {
     ) -> Seen {
         let url = match Url::parse(&self.url.replace("{id}", &encode(&case.id))) {
             Ok(url) => url,
-            Err(error) => return Seen::Unable(format!("`{}` is not a URL ({error})", self.url)),
+            Err(error) => return Seen::Unable(format!("not a URL ({error})")),
         };
         let start = Instant::now();
         // A longer latency is allowed for where the configuration allows it.

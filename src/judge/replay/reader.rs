@@ -10,8 +10,9 @@ use super::{Orders, ReplayScale, ReplaySpec};
 use crate::config::nearest;
 use crate::judge::MOST_SAMPLES;
 use crate::judge::process::plain;
+use crate::judge::reported::MOST_USD;
 use crate::score::Score;
-use crate::verdict::{CriterionScore, Status};
+use crate::verdict::{CriterionScore, INVERTED, Status};
 
 /// What is gathered while the file is read.
 #[derive(Default)]
@@ -125,6 +126,7 @@ impl Reader {
             calls: 0,
             latency_ms: row.count("latency_ms")?.unwrap_or(0),
             cost_usd: row.number("cost_usd")?,
+            inverted: is_inverted(row),
         };
         if let Some(usage) = row.json("usage")? {
             let usage: crate::verdict::Usage = crate::config::from_value(usage)
@@ -133,8 +135,9 @@ impl Reader {
             extra.tokens_out = usage.tokens_out;
             extra.calls = usage.calls;
         }
-        if extra.cost_usd.is_some_and(|cost| cost < 0.0) {
-            return Err(RowError::at(row.line, "`cost_usd` is below 0"));
+        if let Some(cost) = extra.cost_usd.filter(|cost| !(0.0..=MOST_USD).contains(cost)) {
+            let reason = format!("`cost_usd` is {cost}: expected US dollars, from 0 to {MOST_USD}");
+            return Err(RowError::at(row.line, reason));
         }
         if extra == Extra::default() {
             return Ok(ABSENT);
@@ -337,6 +340,16 @@ fn status(row: &Row<'_>, value: Option<f64>) -> Result<Status, RowError> {
         (Status::Ok, Some(_)) | (_, None) => Ok(status),
         (_, Some(_)) => Err(at(format!("`status` is `{status}` and there is a `score`"))),
     }
+}
+
+/// Whether an exported row says that its score is 1 minus the judge's own. Notes in another
+/// form are someone else's column.
+fn is_inverted(row: &Row<'_>) -> bool {
+    let notes: Option<Value> = match row.get("notes") {
+        Some(Value::String(text)) => serde_json::from_str(&text).ok(),
+        notes => notes,
+    };
+    notes.is_some_and(|notes| notes.get(INVERTED) == Some(&Value::Bool(true)))
 }
 
 fn feedback(row: &Row<'_>) -> Result<Vec<String>, RowError> {

@@ -9,7 +9,7 @@ use super::ReplaySpec;
 use super::reader::{Reader, list};
 use super::rows;
 use crate::judge::BuildError;
-use crate::verdict::{CriterionScore, Status, Verdict};
+use crate::verdict::{CriterionScore, INVERTED, Status, Verdict};
 
 /// Orders of a pair; anything else, such as a judgement of one output alone, is `OTHER`.
 pub(super) const AB: u8 = 1;
@@ -55,6 +55,8 @@ pub(super) struct Extra {
     pub(super) calls: u32,
     pub(super) latency_ms: u64,
     pub(super) cost_usd: Option<f64>,
+    /// Whether the score is 1 minus the judge's own: the seat that gave it was inverted.
+    pub(super) inverted: bool,
 }
 
 /// An [`Extra`] with its model's name.
@@ -81,6 +83,9 @@ impl Recorded<'_> {
         verdict.usage.calls = extra.calls;
         verdict.cost_usd = extra.cost_usd;
         verdict.latency_ms = extra.latency_ms;
+        if extra.inverted {
+            verdict.notes.insert(INVERTED.to_owned(), true.into());
+        }
         if extra.latency_ms > 0 {
             verdict.notes.insert("recorded_latency_ms".to_owned(), extra.latency_ms.into());
         }

@@ -14,6 +14,7 @@ use super::port;
 
 use crate::case::Case;
 use crate::judge::process::plain;
+use crate::judge::reported::MOST_USD;
 use crate::score::{Scale, Score, ScoreError};
 use crate::verdict::{CriterionScore, Status, Verdict};
 
@@ -188,8 +189,10 @@ impl AnswerForm {
             }
             _ => {}
         }
-        if answer.cost_usd.is_some_and(|cost| !(cost.is_finite() && cost >= 0.0)) {
-            return Err(unparseable("`cost_usd` is below 0".to_owned()));
+        if let Some(cost) = answer.cost_usd.filter(|cost| !(0.0..=MOST_USD).contains(cost)) {
+            return Err(unparseable(format!(
+                "`cost_usd` is {cost}: expected US dollars, from 0 to {MOST_USD}"
+            )));
         }
         let mut verdict = match (answer.abstain, answer.score) {
             (Some(_), Some(_)) => {
@@ -314,6 +317,7 @@ mod tests {
             ("{\"score\":1,\"criteria\":[{\"name\":\"a\",\"passed\":true}]}", Status::Unparseable),
             ("{\"score\":1,\"id\":\"other\"}", Status::ProviderError),
             ("{\"score\":1,\"cost_usd\":-1}", Status::Unparseable),
+            ("{\"score\":1,\"cost_usd\":1e308}", Status::Unparseable),
             ("{\"abstain\":\"not code\"}", Status::Abstained),
         ] {
             let verdict = read(text);

@@ -71,13 +71,14 @@ impl Workers {
         until: Until<'_>,
     ) -> Verdict {
         let Until { context, timeout } = until;
-        let Some(permit) = within(context, None, self.permits.acquire()).await else {
+        // The number of workers is the user's own limit: waiting for one counts neither as the
+        // script's time nor against the deadline.
+        let Some(permit) = context.in_turn(self.permits.acquire()).await else {
             return over(context, "waiting for a free worker");
         };
         let Ok(_permit) = permit else {
             return Verdict::failed(Status::Internal, "the workers are gone");
         };
-        // Waiting for a free worker is not the script's time.
         let stop = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut attempts = 0;
         loop {
@@ -240,18 +241,25 @@ impl Worker {
     }
 }
 
-/// The future's result, or `None` when the measurement is cancelled, past its deadline or
+/// The future's result, or `None` when the measurement is cancelled, past its due time or
 /// past `stop`.
 async fn within<T>(
     context: &CallContext,
     stop: Option<Instant>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
-    let stop = stop.map_or(context.deadline, |stop| stop.min(context.deadline));
+    let own = async {
+        match stop {
+            Some(stop) => tokio::time::sleep_until(stop).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         biased;
         () = context.cancel.cancelled() => None,
-        result = tokio::time::timeout_at(stop, work) => result.ok(),
+        result = work => Some(result),
+        () = context.past_due() => None,
+        () = own => None,
     }
 }
 

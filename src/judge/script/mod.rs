@@ -25,6 +25,7 @@ use super::process::{
     Ending, Launch, Period, Sandbox, SandboxSpec, Until, file_identity, find_program,
     missing_files, missing_warning, plain, run,
 };
+use super::reported::Reported;
 use super::{BoxedJudge, BuildContext, BuildError, Judge};
 use crate::case::Case;
 use crate::provider::CallContext;
@@ -94,6 +95,7 @@ struct ScriptJudge {
     form: AnswerForm,
     sandbox: Sandbox,
     workers: Option<Workers>,
+    reported: Reported,
     fingerprint: Fingerprint,
 }
 
@@ -151,6 +153,7 @@ impl ScriptSpec {
             form,
             sandbox: self.sandbox.build("sandbox", context)?,
             workers: (self.mode == Mode::Lines).then(|| Workers::new(self.workers.unwrap_or(1))),
+            reported: Reported::default(),
             fingerprint: Fingerprint::of("script", &identity),
         }))
     }
@@ -165,6 +168,10 @@ impl Judge for ScriptJudge {
         &self.fingerprint
     }
 
+    fn reports_cost(&self) -> bool {
+        true
+    }
+
     fn warnings(&self) -> Vec<String> {
         let missing = missing_files(&self.argv, &[&self.directory, &self.base]);
         missing_warning("the script", &missing, &self.directory).into_iter().collect()
@@ -173,7 +180,11 @@ impl Judge for ScriptJudge {
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             match serde_json::to_string(case) {
-                Ok(json) => self.ask(case, json + "\n", context).await,
+                Ok(json) => {
+                    let line = json + "\n";
+                    let ask = async |context: &CallContext| self.ask(case, line, context).await;
+                    self.reported.ask(context, ask).await
+                }
                 Err(error) => Verdict::failed(Status::Internal, error.to_string()),
             }
         })

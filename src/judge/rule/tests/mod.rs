@@ -4,6 +4,7 @@ mod any_text;
 mod configuration;
 mod content;
 mod hostile;
+mod precision;
 mod reference;
 mod structure;
 
