@@ -66,7 +66,8 @@ pub(super) struct CalibrateArgs {
     /// Certify on the sealed part, once, and fit on all other labels
     #[arg(long, requires = "sealed")]
     unseal: bool,
-    /// Where looks at labels are recorded; `looks.json` beside the store if not given
+    /// Count the looks at these labels in this file: each further candidate that is certified
+    /// on them halves `--delta`. With `--sealed` it is `looks.json` beside the store if not given
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Bias and false accepts for each value of this field of the cases, shrunk; needs
@@ -234,6 +235,10 @@ impl CalibrateArgs {
         options: &Options,
         global: &Global,
     ) -> anyhow::Result<Option<(Ledger, Candidate, Looks)>> {
+        // Who wants looks to be counted says so: by sealing a part, or by naming the ledger.
+        if self.ledger.is_none() && self.sealed.is_none() && !self.unseal {
+            return Ok(None);
+        }
         let Joined { table, groups, items, group, .. } = joined;
         let Some(candidate) = Candidate::of(table, groups, items, group, options)? else {
             return Ok(None);
@@ -316,7 +321,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
     let path =
         if Format::from_path(output).is_some() { output.to_owned() } else { profile_path(output) };
     super::export::not_read(&path)?;
-    let missing = path.parent().filter(|own| !own.as_os_str().is_empty() && !own.exists());
+    let missing = path.parent().filter(|own| !own.as_os_str().is_empty() && !own.is_dir());
     if let Some(folder) = missing.filter(|_| Format::from_path(output).is_some()) {
         anyhow::bail!("`-o {shown}`: there is no folder `{}`", folder.display());
     }

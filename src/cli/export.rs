@@ -99,8 +99,8 @@ fn writable(output: &Path) -> anyhow::Result<()> {
         output.as_os_str() == "-"
             || dataset::Format::from_path(output).is_some()
             || report::Format::from_path(output).is_some(),
-        "`-o {}` can't be written: its extension says no format: expected .jsonl, .ndjson, .json, .csv or .tsv (each also with .gz) for rows, .html, .md or .xml (JUnit) for a report",
-        output.display()
+        "`-o` can't be written: {}; a report is .html, .md or .xml (JUnit)",
+        DatasetError::Extension { path: output.display().to_string() }
     );
     Ok(())
 }

@@ -44,6 +44,15 @@ impl Ran {
         self
     }
 
+    /// Every one of these texts stands on stdout.
+    #[track_caller]
+    pub(crate) fn prints(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stdout.contains(text), "no `{text}` in stdout: {}", self.stdout);
+        }
+        self
+    }
+
     /// Stdout as one JSON value.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
