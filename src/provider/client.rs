@@ -389,15 +389,15 @@ impl Call<'_> {
             let breaker = &self.endpoint.breaker;
             let wait = waits.after(failure.wait()).min(LONGEST_WAIT);
             let now = Instant::now();
-            let asked_to_pause = failure.wait().is_some() && failure.is_overload();
-            if asked_to_pause {
-                breaker.freeze(now + wait);
+            let asked = failure.wait().filter(|_| failure.is_overload());
+            if let Some(asked) = asked {
+                breaker.freeze(now + asked.min(LONGEST_WAIT));
             }
             let may_help = failures < failure.attempts(breaker.was_reached());
             let left = self.context.due().saturating_duration_since(now);
             if !may_help || wait >= left {
-                let is_long = failure.wait().is_some_and(|asked| asked >= left);
-                if may_help && asked_to_pause && is_long && wait <= self.pauses {
+                let is_long = !left.is_zero() && asked.is_some_and(|asked| asked >= left);
+                if may_help && is_long && wait <= self.pauses {
                     // As for everyone there: the pause is the server's, not this call's time.
                     last = Some(failure);
                     continue;
