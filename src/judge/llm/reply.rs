@@ -34,7 +34,7 @@ use crate::provider::{ChatReply, FinishReason};
 use crate::verdict::Status;
 
 /// Changes whenever some reply would be read differently.
-pub const PARSER_VERSION: u32 = 2;
+pub const PARSER_VERSION: u32 = 3;
 
 /// Reads a reply.
 ///
