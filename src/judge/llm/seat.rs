@@ -157,7 +157,8 @@ impl LlmJudge {
             cost_unknown: false,
         };
         let mut prompt = prompt;
-        let mut request_refused = false;
+        // Whether a request was refused, and whether the server spoke of log-probabilities.
+        let mut refused: Option<bool> = None;
         loop {
             match self.server.chat(&prompt.request, context).await {
                 Err(error) => {
@@ -165,7 +166,7 @@ impl LlmJudge {
                     asked.cost_unknown |= error.cost_unknown;
                     if let Some(written) = self.without_logprobs(case, &prompt, &error, context) {
                         prompt = written;
-                        request_refused = true;
+                        refused = Some(speaks_of_logprobs(&error.message));
                         continue;
                     }
                     asked.result = Err(Failure::Provider(error));
@@ -176,10 +177,12 @@ impl LlmJudge {
                         self.logprobs_came.store(true, Ordering::Relaxed);
                         self.no_logprobs.store(false, Ordering::Relaxed);
                     }
-                    if request_refused {
-                        // Without log-probabilities it went through, so they were why.
+                    // Without log-probabilities it went through, so they were why, unless they
+                    // have come for another case meanwhile.
+                    if let Some(spoken_of) = refused.take()
+                        && (spoken_of || !self.logprobs_came.load(Ordering::Relaxed))
+                    {
                         self.no_logprobs.store(true, Ordering::Relaxed);
-                        request_refused = false;
                     }
                     let read = self.judging.read(&reply, prompt.form);
                     let again = match &read {
