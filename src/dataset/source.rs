@@ -58,10 +58,8 @@ impl Source {
         let mut source =
             Self { name: name.as_str().into(), path: path.to_owned(), format, _spool: None };
         match format {
-            Format::Json => {
-                if source.beginning()?.trim_ascii_start().starts_with(b"{") {
-                    source.format = Format::JsonLines;
-                }
+            Format::Json if source.beginning()?.trim_ascii_start().starts_with(b"{") => {
+                source.format = Format::JsonLines;
             }
             Format::Csv if Format::sniff(&source.beginning()?) == Format::SemicolonCsv => {
                 source.format = Format::SemicolonCsv;

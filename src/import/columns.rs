@@ -111,7 +111,7 @@ pub(super) fn read(
     let columns = reader.columns();
     let missing = |own: &&NamedColumn| !columns.contains(&own.column);
     if let Some(own) = named().find(missing) {
-        return Err(ImportError::NoColumn {
+        Err(ImportError::NoColumn {
             path: sheet.file().to_owned(),
             column: own.column.clone(),
             columns: columns.iter().map(|own| format!("`{own}`")).collect(),

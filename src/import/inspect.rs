@@ -238,7 +238,7 @@ fn scored(
     // The first entry of a history is what the scorer said.
     let original = score.history.first().filter(|own| own.provenance.is_none());
     let value = original.map_or(&score.value, |own| &own.value);
-    let value = if *value == Value::from(UNCHANGED) { &score.value } else { value };
+    let value = if value.as_str() == Some(UNCHANGED) { &score.value } else { value };
     for (criterion, value) in criteria(value) {
         let field = format!("scores.{scorer}.value");
         if value.is_array() || value.is_object() {
@@ -287,7 +287,7 @@ fn scored(
     }
     let edits = score.history.iter().rev();
     let last = edits
-        .filter(|own| own.value != Value::from(UNCHANGED))
+        .filter(|own| own.value.as_str() != Some(UNCHANGED))
         .find_map(|own| own.provenance.as_ref().map(|by| (by.author.as_str(), &own.value)));
     if let Some((author, value)) = last {
         for (criterion, value) in criteria(value) {

@@ -1,14 +1,16 @@
 //! Places among the measurements in flight.
 //!
-//! A measurement holds a place from its start to its verdict, with one exception: while a
-//! reply that has come in is written to disk, the next measurement may begin. Otherwise a
-//! server would idle for as long as the disk takes. What is on its way to the disk is bounded
-//! too, at a quarter of the places, since it is what a crash loses beside the calls in flight.
+//! A measurement holds a place from its start to its verdict, so a crash loses no more than the
+//! calls in flight. Where there are many, one exception keeps a fast server busy: while a
+//! reply that has come in is written to disk, the next measurement may begin. What is on its
+//! way to the disk is bounded too, at a quarter of the places.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Places from which on some are lent.
+const MANY: usize = 64;
 /// Replies on their way to the disk beside those in flight: one for so many places.
 const PLACES_PER_UNKEPT_REPLY: usize = 4;
 
@@ -24,7 +26,7 @@ impl Places {
     #[must_use]
     pub fn new(count: usize) -> Self {
         let count = count.max(1);
-        let keeping = count.div_ceil(PLACES_PER_UNKEPT_REPLY);
+        let keeping = if count < MANY { 0 } else { count / PLACES_PER_UNKEPT_REPLY };
         Self { asking: Arc::new(Semaphore::new(count)), keeping: Arc::new(Semaphore::new(keeping)) }
     }
 
@@ -81,24 +83,37 @@ mod tests {
 
     use super::*;
 
+    fn all(places: &Places, count: usize) -> Vec<Place> {
+        (0..count).map(|_| places.take().now_or_never().flatten().unwrap()).collect()
+    }
+
+    #[test]
+    fn few_places_are_never_lent() {
+        let places = Places::new(MANY - 1);
+        let held = all(&places, MANY - 1);
+        assert!(held.iter().all(|place| place.lend().is_none()));
+        assert!(places.take().now_or_never().is_none());
+    }
+
     #[test]
     fn a_lent_place_is_taken_by_another_and_regained_later() {
-        let places = Places::new(1);
-        let first = places.take().now_or_never().flatten().unwrap();
-        assert!(places.take().now_or_never().is_none(), "there is one place");
-        let keeping = first.lend().unwrap();
-        let second = places.take().now_or_never().flatten().unwrap();
-        assert!(second.lend().is_none(), "one reply at a time is on its way to the disk");
-        assert!(first.regain().now_or_never().is_none(), "the place is taken");
+        let places = Places::new(MANY);
+        let held = all(&places, MANY);
+        assert!(places.take().now_or_never().is_none(), "all are taken");
+        let quarter = MANY / PLACES_PER_UNKEPT_REPLY;
+        let keeping: Vec<_> = held[..quarter].iter().map(|own| own.lend().unwrap()).collect();
+        assert!(held[quarter].lend().is_none(), "so many are on their way to the disk");
+        let next = all(&places, quarter);
+        assert!(held[0].is_lent() && held[0].regain().now_or_never().is_none(), "it is taken");
         drop(keeping);
-        assert!(second.lend().is_some());
-        assert!(first.regain().now_or_never().is_some());
+        assert!(next[0].lend().is_some());
+        assert!(held[0].regain().now_or_never().is_some());
         assert!(places.take().now_or_never().is_none());
     }
 
     #[test]
     fn closed_places_begin_nothing_and_let_a_measurement_end() {
-        let places = Places::new(8);
+        let places = Places::new(MANY);
         let begun = places.take().now_or_never().flatten().unwrap();
         let _keeping = begun.lend();
         places.close();
