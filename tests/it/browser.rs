@@ -81,8 +81,24 @@ impl Browser {
         Some(browser)
     }
 
-    /// Calls a method, and gives its result.
+    /// Calls a method, and gives its result. Where the page was left while it was asked, the
+    /// new one is asked.
     fn call(&mut self, method: &str, params: Value) -> Value {
+        loop {
+            let message = self.exchange(method, &params);
+            let left = message["error"]["message"].as_str().is_some_and(|said| {
+                said.contains("navigated or closed") || said.contains("context")
+            });
+            if left {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                continue;
+            }
+            assert!(message.get("error").is_none(), "{method}: {message}");
+            return message["result"].clone();
+        }
+    }
+
+    fn exchange(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let mut request = json!({ "id": self.next, "method": method, "params": params });
         if !self.session.is_empty() {
@@ -92,8 +108,7 @@ impl Browser {
         loop {
             let message = self.message();
             if message["id"] == self.next {
-                assert!(message.get("error").is_none(), "{method}: {message}");
-                return message["result"].clone();
+                return message;
             }
         }
     }
