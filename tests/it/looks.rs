@@ -105,10 +105,8 @@ fn a_broken_ledger_is_refused_and_one_that_cannot_be_written_is_said() {
 #[test]
 fn slices_have_raw_and_shrunk_figures_for_the_panel_and_each_judge() {
     let bench = bench(240);
-    let more = ["--items", "cases.jsonl", "--slice", "topic", "--group", "id"];
     let printed = calibrate(&bench, &["--items", "cases.jsonl", "--slice", "topic"]).exits(0);
     assert!(printed.stdout.contains("The panel by `topic`"), "{}", printed.stdout);
-    let _ = more;
     let report = calibrate(&bench, &["--items", "cases.jsonl", "--slice", "topic", "--json"])
         .exits(0)
         .json();

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -20,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use super::fault::Fault;
 use super::pages;
 use super::service::Service;
+use crate::serve::access::bearer;
 
 /// What browsers say about who made a request.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -101,12 +101,6 @@ fn admitted(service: &Service, request: &Request) -> Result<(), Fault> {
 
 fn unauthorized(message: &str) -> Fault {
     Fault::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
-}
-
-/// The token of a request.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// The host and port that a request names: exactly one.

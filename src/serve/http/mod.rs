@@ -21,7 +21,6 @@ mod reward;
 mod runs;
 mod service;
 mod session;
-mod token;
 
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ pub use self::fault::Fault;
 pub use self::listen::{Drained, Server};
 pub use self::options::{Limits, Options, OptionsError, RewardAs, RewardOptions};
 pub use self::service::{Judging, Labelling, Service};
-pub use self::token::{TokenError, Tokens};
+pub use super::access::{TokenError, Tokens};
 
 /// Every route that the service's parts allow, behind its guards. A further router can be
 /// merged in with [`router_with`], so that it stands behind the same guards.

@@ -1,9 +1,9 @@
 //! Where a server listens, who may ask, and how much.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::token::Tokens;
+use crate::serve::access::{Tokens, is_host_name, is_loopback};
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
@@ -139,22 +139,10 @@ impl Options {
                 return Err(OptionsError::Zero { what });
             }
         }
-        let is_name = |name: &String| {
-            !name.is_empty()
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
-        };
-        match self.hosts.iter().find(|name| !is_name(name)) {
+        match self.hosts.iter().find(|name| !is_host_name(name)) {
             Some(name) => Err(OptionsError::Host { name: name.clone() }),
             None => Ok(()),
         }
-    }
-}
-
-/// Whether only this machine reaches an address.
-fn is_loopback(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback(),
-        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(v6.is_loopback(), |v4| v4.is_loopback()),
     }
 }
 

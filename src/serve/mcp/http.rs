@@ -4,7 +4,7 @@
 //! under a foreign `Host` or from a foreign `Origin`, as a web page's are that had its name
 //! turned to this machine, are answered with 403.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -17,38 +17,22 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{Tools, wire};
-
-/// The shortest token: with fewer characters it could be guessed.
-const LEAST: usize = 16;
+use crate::serve::access::{TokenError, Tokens, bearer, is_host_name, is_loopback};
 
 /// Who may ask.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Access {
     hosts: Vec<String>,
-    token: Option<blake3::Hash>,
-}
-
-impl std::fmt::Debug for Access {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Access")
-            .field("hosts", &self.hosts)
-            .field("token", &self.token.is_some())
-            .finish()
-    }
+    tokens: Tokens,
 }
 
 /// Why the server can't be set up so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// A token that could be guessed.
-    #[error(
-        "the token has {length} characters: expected at least {LEAST}, without blanks, such as `openssl rand -hex 32` prints"
-    )]
-    WeakToken {
-        /// Its length.
-        length: usize,
-    },
+    /// A token that can't be used.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// No name of a host.
     #[error("`{name}` is no name of a host: expected such as `venire.example.org`, without a port")]
     Host {
@@ -78,27 +62,20 @@ pub enum HttpError {
 }
 
 impl Access {
-    /// For this machine, and for requests under the names `hosts` beside its own; with a
-    /// token, for who has it.
+    /// For this machine, and for requests under the names `hosts` beside its own; with the
+    /// token of `VENIRE_TOKEN`, for who has it.
     ///
     /// # Errors
     /// When a name is none, or the token could be guessed.
     pub fn new(hosts: Vec<String>, token: Option<&str>) -> Result<Self, HttpError> {
-        let is_name = |name: &String| {
-            !name.is_empty()
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
-        };
-        if let Some(name) = hosts.iter().find(|name| !is_name(name)) {
+        if let Some(name) = hosts.iter().find(|name| !is_host_name(name)) {
             return Err(HttpError::Host { name: name.clone() });
         }
-        let hash = |token: &str| {
-            let length = token.chars().count();
-            if length < LEAST || token.chars().any(|c| c.is_whitespace() || c.is_control()) {
-                return Err(HttpError::WeakToken { length });
-            }
-            Ok(blake3::hash(token.as_bytes()))
-        };
-        Ok(Self { hosts, token: token.map(hash).transpose()? })
+        let mut tokens = Tokens::default();
+        if let Some(token) = token {
+            tokens.add(token, "`VENIRE_TOKEN`")?;
+        }
+        Ok(Self { hosts, tokens })
     }
 }
 
@@ -116,7 +93,7 @@ impl Address {
     /// # Errors
     /// When others could reach the address and there is no token, or it can't be had.
     pub async fn listen(address: SocketAddr, access: Access) -> Result<Self, HttpError> {
-        if access.token.is_none() && !is_loopback(address.ip()) {
+        if access.tokens.is_empty() && !is_loopback(address.ip()) {
             return Err(HttpError::NoToken { address });
         }
         let failed = |source| HttpError::Listen { address, source };
@@ -149,8 +126,9 @@ pub async fn serve_http(
     stop: CancellationToken,
 ) -> Result<(), HttpError> {
     let mut router: Router = wire::router(tools, &address.hosts(), stop.child_token());
-    if let Some(token) = address.access.token {
-        router = router.layer(middleware::from_fn_with_state(token, admit));
+    let tokens = address.access.tokens;
+    if !tokens.is_empty() {
+        router = router.layer(middleware::from_fn_with_state(tokens, admit));
     }
     axum::serve(address.listener, router)
         .with_graceful_shutdown(stop.cancelled_owned())
@@ -158,24 +136,12 @@ pub async fn serve_http(
         .map_err(HttpError::Accept)
 }
 
-/// Lets a request through that has the token. Hashes are compared, in constant time.
-async fn admit(State(token): State<blake3::Hash>, request: Request<Body>, next: Next) -> Response {
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| {
-        let (scheme, given) = value.to_str().ok()?.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| blake3::hash(given.trim().as_bytes()))
-    });
-    if given == Some(token) {
+/// Lets a request through that has the token.
+async fn admit(State(tokens): State<Tokens>, request: Request<Body>, next: Next) -> Response {
+    if bearer(request.headers()).is_some_and(|given| tokens.admit(given)) {
         return next.run(request).await;
     }
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
     let why = "this server asks for a token: send `Authorization: Bearer TOKEN`\n";
     (StatusCode::UNAUTHORIZED, challenge, why).into_response()
-}
-
-/// Whether only this machine reaches an address.
-fn is_loopback(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback(),
-        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(v6.is_loopback(), |v4| v4.is_loopback()),
-    }
 }

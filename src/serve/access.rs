@@ -1,8 +1,13 @@
-//! Bearer tokens: who may ask.
+//! Who may ask, for every server here: bearer tokens, this machine's own addresses, names of
+//! hosts.
 //!
 //! A token is kept as its hash only, and hashes are compared in constant time.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
 
 /// The shortest token: with fewer characters it could be guessed.
 const LEAST: usize = 16;
@@ -92,6 +97,26 @@ impl Tokens {
         let given = blake3::hash(token.as_bytes());
         self.0.iter().fold(false, |found, own| (*own == given) | found)
     }
+}
+
+/// The token of a request.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Whether only this machine reaches an address.
+pub(super) fn is_loopback(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback(),
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(v6.is_loopback(), |v4| v4.is_loopback()),
+    }
+}
+
+/// Whether a text can be a host's name, without a port.
+pub(super) fn is_host_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
 }
 
 #[cfg(test)]
