@@ -1,7 +1,7 @@
 //! A loop in words: its limits, a line a generation, and how it ended.
 
 use super::printer::plural;
-use super::summary::{decision, number};
+use super::summary::{decision, number, panel_score};
 use crate::control::driver::Notice;
 use crate::control::result::Report;
 use crate::control::{Round, Setup};
@@ -39,7 +39,7 @@ pub(super) fn line(notice: &Notice<'_>) -> String {
     if *round == Round::Dispute {
         text.push_str(", disputed: the other judges");
     }
-    text.push_str(&format!("  score {}", number(ruling.score)));
+    text.push_str(&format!("  score {}", panel_score(ruling)));
     if let Some(spread) = ruling.spread {
         text.push_str(&format!("  spread {spread:.2}"));
     }

@@ -8,7 +8,7 @@ use super::Global;
 use super::answer::text_or_file;
 use super::exit::Exit;
 use super::printer::{Printer, table};
-use super::summary::number;
+use super::summary::{number, panel_score};
 use crate::control::Answer;
 use crate::control::driver::Question;
 use crate::control::review::{self, Pending};
@@ -154,7 +154,7 @@ pub(super) fn shown(question: &Question<'_>) -> String {
             .collect();
         parts.push(format!(
             "votes: score {}, {}\n{}",
-            number(ruling.score),
+            panel_score(ruling),
             ruling.decision,
             votes.join("\n")
         ));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::printer::{Printer, plain, plural, table};
 use super::run::Planned;
-use super::summary::{cure, decision, number, vote};
+use super::summary::{cure, decision, panel_score, vote};
 use crate::calibration::InForce;
 use crate::calibration::certificate::bad_units;
 use crate::dataset::Scan;
@@ -176,7 +176,7 @@ impl Outcome<'_> {
             .map(|ruling| {
                 let mut row = vec![shortened(&ruling.case, 28)];
                 row.extend(ruling.votes.iter().map(vote));
-                row.push(number(ruling.score));
+                row.push(panel_score(ruling));
                 row.push(format!("{}{}", decision(ruling), marks(ruling)));
                 row
             })

@@ -6,7 +6,7 @@ use super::Global;
 use super::answer::AnswerArgs;
 use super::exit::Exit;
 use super::printer::{Printer, plural, table};
-use super::summary::{missing_flags, number, profile, reason, vote};
+use super::summary::{missing_flags, number, panel_score, profile, reason, vote};
 use crate::ruling::Ruling;
 
 /// Judge one answer: each judge's vote, and their median
@@ -75,7 +75,7 @@ fn text(ruling: &Ruling) -> String {
     }
     text.push_str(&format!(
         "\n\nscore {}  {}  {}\n",
-        number(ruling.score),
+        panel_score(ruling),
         ruling.decision.name(),
         reason(ruling)
     ));

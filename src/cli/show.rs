@@ -6,7 +6,7 @@ use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plain, plural, table};
 use super::select::SelectArgs;
-use super::summary::{decision, number, reason, vote};
+use super::summary::{decision, number, panel_score, reason, vote};
 use crate::case::Case;
 use crate::report::words::{beginning, is_shared, new_findings, plain_lines, shortened};
 use crate::report::{Judged as _, StoredRun};
@@ -109,7 +109,7 @@ fn whole(case: &Case, ruling: Option<&Ruling>, verdicts: &[Verdict], full: bool)
             text.push_str(&format!(
                 "{}: score {}, {}\n",
                 ruling.decision.name(),
-                number(ruling.score),
+                panel_score(ruling),
                 reason(ruling)
             ));
             let spread = ruling.spread.map(|s| format!(", spread {s:.2}")).unwrap_or_default();
@@ -285,7 +285,7 @@ fn several(
 fn row(ruling: &Ruling) -> Vec<String> {
     let mut row = vec![shortened(&ruling.case, 32)];
     row.extend(ruling.votes.iter().map(vote));
-    row.push(number(ruling.score));
+    row.push(panel_score(ruling));
     row.push(ruling.spread.map_or_else(|| "-".into(), |spread| format!("{spread:.2}")));
     row.push(decision(ruling));
     row

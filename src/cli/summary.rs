@@ -1,6 +1,8 @@
 //! Numbers and reasons in words, for all verbs alike.
 
-pub(super) use crate::report::words::{decision, missing_flags, number, profile, reason, vote};
+pub(super) use crate::report::words::{
+    decision, missing_flags, number, panel_score, profile, reason, vote,
+};
 use crate::verdict::Status;
 
 /// What a status means and what helps, for statuses that are no score; `of_model` where a

@@ -3,7 +3,7 @@
 //! Short by force: a test command's output goes into a prompt twice on some hosts, so every
 //! line has to earn its place.
 
-use super::words::{missing_flags, number, plural, profile, reason};
+use super::words::{missing_flags, number, panel_score, plural, profile, reason};
 use crate::ruling::{Decision, Reason, Ruling};
 
 /// Lines at most: a loop's next prompt has to hold them.
@@ -28,7 +28,7 @@ pub fn advice(ruling: &Ruling, reader: Reader) -> String {
     let mut lines = vec![format!(
         "{}: score {}, {} of {}; {}",
         ruling.decision.name(),
-        number(ruling.score),
+        panel_score(ruling),
         ruling.votes_used,
         plural(u64::from(ruling.votes_declared), "vote", "votes"),
         reason(ruling)

@@ -9,8 +9,8 @@ use minijinja::{Environment, Value, context};
 
 use super::markdown::share;
 use super::words::{
-    beginning, decision, first_finding, is_shared, marks, new_findings, number, plain, plain_lines,
-    plural, reason, vote,
+    beginning, decision, first_finding, is_shared, marks, new_findings, number, panel_score, plain,
+    plain_lines, plural, reason, vote,
 };
 use super::{About, Judged, ReportError, Worth, Written, page, totals};
 use crate::case::Case;
@@ -207,7 +207,10 @@ fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
     context! {
         id => plain(&case.id), decision => ruling.decision.name(), marks => marks(ruling).join(", "),
         by => decision(ruling).strip_prefix(ruling.decision.name()).unwrap_or_default().trim_start_matches(": "),
-        score => figure(ruling.score.map(crate::score::Score::get)),
+        score => context! {
+            value => ruling.score.map(|score| score.get().to_string()).unwrap_or_default(),
+            text => panel_score(ruling),
+        },
         spread => figure(ruling.spread), threshold => at(ruling.threshold),
         dots, columns, why => marked(&plain(&one_line(&why(ruling)))), texts => texts(case), findings, criteria, verdicts,
     }

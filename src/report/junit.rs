@@ -10,7 +10,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::escape::xml_characters;
-use super::words::{beginning, marks, number, profile, reason, vote};
+use super::words::{beginning, marks, panel_score, profile, reason, vote};
 use super::{About, Judged, ReportError, Worth, Written, totals};
 use crate::case::Case;
 use crate::ruling::{Decision, Ruling};
@@ -109,7 +109,7 @@ fn test_case(
         Decision::Undecided => (Some("error"), "undecided"),
     };
     if let Some(tag) = tag {
-        let message = format!("{kind}: score {}, {}", number(ruling.score), reason(ruling));
+        let message = format!("{kind}: score {}, {}", panel_score(ruling), reason(ruling));
         let mut outcome = BytesStart::new(tag);
         outcome.push_attribute(("type", kind));
         let (message, _) = beginning(&message, MESSAGE);

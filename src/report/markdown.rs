@@ -153,6 +153,6 @@ fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<
         out,
         "| {} | {decision}{marks} | {} |{votes} {why} |",
         markdown_code(&shortened(&ruling.case, ID)),
-        words::number(ruling.score)
+        words::panel_score(ruling)
     )
 }

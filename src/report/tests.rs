@@ -215,3 +215,15 @@ fn no_share_is_given_where_all_cases_are_of_one_group() {
     let said = markdown::share(&totals(&alone).unwrap().0).unwrap();
     assert!(said.contains("n = 1, by case"), "{said}");
 }
+
+#[test]
+fn a_score_is_shown_on_its_own_side_of_the_threshold() {
+    for (score, shown) in
+        [(0.4978, "0.498"), (0.499_96, "0.49996"), (0.5, "0.50"), (0.5021, "0.50"), (0.25, "0.25")]
+    {
+        let (_, ruling) = ruled("a", &[Some(score), Some(score)], "");
+        assert_eq!(super::words::panel_score(&ruling), shown);
+    }
+    let (_, undecided) = ruled("a", &[None, None], "");
+    assert_eq!(super::words::panel_score(&undecided), "-");
+}

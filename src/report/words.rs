@@ -11,6 +11,19 @@ pub fn number(score: Option<Score>) -> String {
     score.map_or_else(|| "-".into(), |score| format!("{:.2}", score.get()))
 }
 
+/// The panel's score, with as many decimals as it takes to stand on its side of the threshold:
+/// 0.498 against 0.50 is not shown as 0.50.
+#[must_use]
+pub fn panel_score(ruling: &Ruling) -> String {
+    let Some(score) = ruling.score.map(Score::get) else { return number(None) };
+    let as_shown = |decimals: usize| format!("{score:.decimals$}");
+    let reaches = score >= ruling.threshold;
+    let is_true = |text: &String| {
+        text.parse::<f64>().is_ok_and(|shown| (shown >= ruling.threshold) == reaches)
+    };
+    (2..=6).map(as_shown).find(is_true).unwrap_or_else(|| as_shown(2))
+}
+
 /// A judge's vote, or why there is none; in brackets where it is not counted.
 #[must_use]
 pub fn vote(vote: &Vote) -> String {

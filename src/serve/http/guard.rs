@@ -146,6 +146,8 @@ fn is_own(origin: &HeaderValue, host: &Authority, names: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::AUTHORIZATION;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::definition::{self, Definition};
 use crate::case::Case;
 use crate::panel::Panel;
-use crate::report::words::{marks, missing_flags, number, plural, reason};
+use crate::report::words::{marks, missing_flags, panel_score, plural, reason};
 use crate::ruling::{CriterionRuling, Decision, Finding, Ruling};
 use crate::score::Score;
 use crate::verdict::Status;
@@ -150,7 +150,7 @@ pub(super) fn summary(ruling: &Ruling) -> String {
     let votes = plural(u64::from(ruling.votes_declared), "vote", "votes");
     let used = ruling.votes_used;
     if ruling.decision != Decision::Undecided {
-        let (decision, score) = (ruling.decision.name(), number(ruling.score));
+        let (decision, score) = (ruling.decision.name(), panel_score(ruling));
         return format!("{decision}: score {score}, {used} of {votes}; {}", reason(ruling));
     }
     let lacking: Vec<String> = missing_flags(ruling)
