@@ -45,7 +45,9 @@ fn bench() -> Workbench {
 }
 
 fn start(bench: &Workbench, arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_venire"));
+    // The tests may themselves run where a hangup is ignored, as under `nohup`.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_venire")]);
     command.current_dir(bench.path("")).args(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
