@@ -58,8 +58,8 @@ pub(super) struct LoopArgs {
     tasks: Option<PathBuf>,
     /// With `--tasks`: what the figures over all loops must reach; with `=FILE` another list than
     /// the program's own. Exit code 1 where an interval excludes a target
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "tasks")]
-    targets: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, requires = "tasks")]
+    targets: Option<Option<PathBuf>>,
     /// With `--tasks`: loops at a time
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     max_concurrency: u32,
@@ -104,7 +104,7 @@ pub(super) async fn run(
             file: std::path::absolute(&config).ok(),
             jobs: args.max_concurrency as usize,
             json: args.json,
-            targets: Targets::of(args.targets.as_deref())?,
+            targets: Targets::of(args.targets.as_ref())?,
         };
         return many.run(tasks, global, printer).await;
     }

@@ -50,15 +50,15 @@ pub(super) struct ReplayArgs {
     group_regex: Option<String>,
     /// What the figures must reach; with `=FILE` another list than the program's own. Exit code
     /// 1 where an interval excludes a target
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    targets: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    targets: Option<Option<PathBuf>>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> {
-    let targets = Targets::of(args.targets.as_deref())?;
+    let targets = Targets::of(args.targets.as_ref())?;
     let spec = LoopSpec::read(&args.policy)?;
     // Without a panel nothing is known of its noise but what the file says.
     let deterministic = match &spec.panel {

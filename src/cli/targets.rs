@@ -1,7 +1,7 @@
 //! Figures over many loops as a table, beside what they should reach.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -26,10 +26,10 @@ pub(super) struct Judged {
 
 impl Targets {
     /// From `--targets`: shown only without it, the program's own with it, or a file's.
-    pub(super) fn of(given: Option<&Path>) -> anyhow::Result<Self> {
+    pub(super) fn of(given: Option<&Option<PathBuf>>) -> anyhow::Result<Self> {
         let spec = match given {
-            Some(file) if !file.as_os_str().is_empty() => TargetsSpec::read(file)?,
-            _ => TargetsSpec::own()?,
+            Some(Some(file)) => TargetsSpec::read(file)?,
+            Some(None) | None => TargetsSpec::own()?,
         };
         Ok(Self { spec, bind: given.is_some() })
     }

@@ -317,7 +317,7 @@ pub fn take_noise(policy: &mut Policy, spec: &PanelSpec, panel: &Panel) -> Optio
 fn criterion_weights(panel: &Panel) -> BTreeMap<String, f64> {
     let mut weights: BTreeMap<String, f64> = BTreeMap::new();
     for seat in panel.seats.iter().filter(|seat| !seat.report_only) {
-        let own = seat.judge.criterion_weights();
+        let own = seat.criterion_weights();
         let whole: f64 = own.iter().map(|(_, weight)| weight).sum();
         for (name, weight) in own.into_iter().filter(|_| whole > 0.0) {
             *weights.entry(name).or_default() += seat.weight * weight / whole;

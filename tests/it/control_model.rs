@@ -94,9 +94,9 @@ async fn a_price_is_assumed_only_where_none_is_known_and_the_result_says_so() {
     let server = server(0).await;
     let assumed = "[budget]\nusd = 1.0\nassume_price = { input = 100.0, output = 200.0 }\n";
     let both = bench(&server.url(), "reader", assumed);
-    let result = both.run(&["loop", "--json"]).exits(0);
-    result.says(&["no price is known for the agent, the judge `reader`", "$100", "$200"]);
-    let result = result.json();
+    let ran = both.run(&["loop", "--json"]).exits(0);
+    let ran = ran.says(&["no price is known for the agent, the judge `reader`", "$100", "$200"]);
+    let result = ran.json();
     let usage = &result["usage"];
     let paid = |role: &str| {
         let tokens = |key: &str| usage[role][key].as_f64().unwrap();

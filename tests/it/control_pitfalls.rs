@@ -382,6 +382,6 @@ fn b_43_the_weights_of_the_judges_criteria_reach_the_agent_s_focus() {
     bench.write("loop.toml", format!("{}{checks}", bench.read("loop.toml")));
     bench.run(&["loop", "-q"]).exits(1);
     let prompt = bench.read("prompt-2.txt");
-    assert!(prompt.contains("Attend first to: the heavy one\n"), "{prompt}");
+    assert!(prompt.contains("Attend first to: checks/the heavy one\n"), "{prompt}");
     assert!(!prompt.contains('9'), "weights are never shown: {prompt}");
 }

@@ -36,10 +36,17 @@ fn a_log_is_played_under_another_panel_of_the_judges_that_were_recorded() {
     assert_eq!((&same["accepted"], &same["censored"]), (&json!(0), &json!(0)));
     let alone = under(&bench, &log, WORDS, 0).json();
     assert_eq!((&alone["accepted"], &alone["generations_mean"]["value"]), (&json!(1), &json!(5.0)));
-    let mean = format!("aggregate = \"max\"\n{WORDS}");
-    let short = WORDS.replace("words\"\nkind", "short\"\nkind");
-    let most = under(&bench, &log, &format!("{mean}{short}"), 0).json();
-    assert_eq!(most["generations_mean"]["value"], 1.0, "one word is short enough for one");
+    // Their mean is 0.6 with one word, 0.7 with two and 0.8 with three.
+    let short = WORDS.replace("\"words\"\nkind", "\"short\"\nkind");
+    let mean = format!("aggregate = \"mean\"\n{WORDS}{short}");
+    let mean = under(&bench, &log, &mean, 0).json();
+    assert_eq!(mean["accepted"], 0);
+    bench.write(
+        "policy.toml",
+        bench.read("policy.toml").replace("threshold = 0.9", "threshold = 0.75"),
+    );
+    let lower = bench.run(&["replay", &log, "--policy", "policy.toml", "--json"]).exits(0).json();
+    assert_eq!((&lower["accepted"], &lower["generations_mean"]["value"]), (&json!(1), &json!(3.0)));
 }
 
 #[test]
@@ -47,7 +54,7 @@ fn a_judge_that_was_not_recorded_is_a_missing_vote_and_no_veto_is_guessed() {
     let (bench, log) = recorded();
     let new = WORDS.replace("\"words\"\nkind", "\"new\"\nkind");
     let ran = under(&bench, &log, &format!("quorum = 1\n{WORDS}{new}"), 0);
-    ran.says(&["no verdicts of `new`", "missing"]);
+    let ran = ran.says(&["no verdicts of `new`", "missing"]);
     assert_eq!(ran.json()["accepted"], 1);
     let required = format!("quorum = 1\n{WORDS}{new}required = true\n");
     under(&bench, &log, &required, 2).says(&["`new`", "requires"]);

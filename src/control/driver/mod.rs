@@ -423,7 +423,9 @@ impl Driver<'_> {
                 Some(Command::Generate(directive)) if enough(&directive) => {
                     let best = self.state.best().map(|record| record.generation);
                     let reason = Reason::MaxGenerations;
-                    let report = self.report(&Outcome { reason, also_fired: Vec::new(), best })?;
+                    let outcome = Outcome { reason, also_fired: Vec::new(), best };
+                    let took = self.journal.elapsed_ms();
+                    let report = self.report(&outcome, took)?;
                     return Ok(Driven { report, paused: true });
                 }
                 Some(Command::Generate(directive)) => {
@@ -573,6 +575,7 @@ impl Driver<'_> {
         self.warn(why);
         let best = self.state.best().map(|record| record.generation);
         let outcome = Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best };
-        Ok(Driven { report: self.report(&outcome)?, paused: false })
+        let took = self.journal.elapsed_ms();
+        Ok(Driven { report: self.report(&outcome, took)?, paused: false })
     }
 }

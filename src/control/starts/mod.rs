@@ -268,12 +268,15 @@ impl Group<'_, '_> {
         self.before_ms + here.as_millis() as u64
     }
 
-    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+    fn append_at(&mut self, elapsed_ms: u64, entry: Entry) -> Result<(), LogError> {
         let totals = self.ledger.totals();
         let (tokens, micro_dollars) = (totals.tokens_at_most(), totals.micro_dollars_at_most());
         let spent = Spent { tokens, micro_dollars };
-        let elapsed_ms = self.elapsed_ms();
         self.log.append(elapsed_ms, spent, entry)
+    }
+
+    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+        self.append_at(self.elapsed_ms(), entry)
     }
 
     fn warn(&mut self, text: String) {
@@ -543,7 +546,8 @@ impl Group<'_, '_> {
             })
             .collect();
         report.cost_usd = self.ledger.totals().cost_usd();
-        report.elapsed_seconds = self.elapsed_ms() as f64 / 1000.0;
+        let elapsed_ms = if self.told_end { self.before_ms } else { self.elapsed_ms() };
+        report.elapsed_seconds = elapsed_ms as f64 / 1000.0;
         report.config_hash.clone_from(&self.starts.config_hash);
         report.resumed = self.resumed;
         report.log = self.log.path().display().to_string();
@@ -560,7 +564,7 @@ impl Group<'_, '_> {
                 also_fired: report.also_fired.clone(),
                 best: report.best.as_ref().map(|best| best.generation),
             };
-            self.append(Entry::Finished { outcome })?;
+            self.append_at(elapsed_ms, Entry::Finished { outcome })?;
         }
         Ok(report)
     }
