@@ -118,6 +118,7 @@ impl Work<'_> {
         let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
         let slices = self.slices(&model, &fitted, &fit, &report, &certificate);
         let certified = certificate.certified_key();
+        let retest = self.retest(&model);
         let curves = self.curves(&model, &fitted, &report, &panel, by_model, certified);
         Calibration {
             version: 1,
@@ -166,6 +167,7 @@ impl Work<'_> {
                 },
             },
             slices,
+            retest,
             raters: raters(
                 self.table,
                 &fitted.comparable,

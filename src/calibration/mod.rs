@@ -44,6 +44,7 @@ pub mod raters;
 pub mod read;
 pub mod recording;
 pub mod report;
+pub mod retest;
 mod seated;
 pub mod slices;
 pub mod split;

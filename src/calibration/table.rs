@@ -71,6 +71,15 @@ pub struct SeatFacts {
     pub samples: u32,
 }
 
+/// Two votes of a judge on one case, from different samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retest {
+    /// The case's place in the table.
+    pub case: usize,
+    /// The votes.
+    pub votes: [f64; 2],
+}
+
 /// One judge over the cases of the table.
 #[derive(Clone, Debug)]
 pub struct JudgeColumn {
@@ -101,6 +110,9 @@ pub struct JudgeColumn {
     pub missing: u64,
     /// Repeated measurements: the ok samples of each case with two or more.
     pub repeats: Vec<Vec<f64>>,
+    /// Of the cases of the whole table with two or more ok samples: two votes, each of half of
+    /// the samples, as `scores` has them. Not of pairs.
+    pub retests: Vec<Retest>,
     /// Pairs shown in both orders, and on how many of them the judge agreed with itself.
     pub orders: (u64, u64),
     /// Mean price of one of its judgements, where known.
@@ -713,6 +725,7 @@ impl TableBuilder {
             statuses_bad: StatusCounts::default(),
             missing: 0,
             repeats: Vec::new(),
+            retests: Vec::new(),
             orders: (0, 0),
             price_usd: seen.prices.mean(),
             latency_ms: seen.latencies.mean(),
@@ -751,6 +764,16 @@ impl TableBuilder {
             let Ok(vote) = crate::stats::aggregate::lower_median(&ok) else { return };
             votes.push(vote);
             if ok.len() > 1 {
+                let half = ok.len() / 2;
+                let vote = |part: &[f64]| {
+                    let vote = crate::stats::aggregate::lower_median(part).ok()?;
+                    Some(self.as_seated(self.orient(vote, orientation), column.unit))
+                };
+                if samples.len() == rows.len()
+                    && let Some(votes) = vote(&ok[..half]).zip(vote(&ok[half..2 * half]))
+                {
+                    column.retests.push(Retest { case, votes: votes.into() });
+                }
                 column.repeats.push(ok);
             }
         }

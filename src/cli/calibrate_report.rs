@@ -39,6 +39,17 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
     if let Some(subsets) = subsets(&calibration.subsets).filter(|_| certified) {
         printer.result(&subsets);
     }
+    if let Some(own) = &calibration.retest {
+        let once = match own.once.as_slice() {
+            [] => String::new(),
+            names => format!("; {} measured nothing twice, and count as exact", names.join(", ")),
+        };
+        printer.result("");
+        printer.result(&format!(
+            "The panel's score varies by {:.3} [{:.3}, {:.3}] (standard deviation) when it judges the same output again (n = {}){once}",
+            own.sd, own.lower, own.upper, own.n
+        ));
+    }
     if let Some(loops) = &calibration.loops {
         printer.result("");
         printer.result(&calibrate_loops::text(loops));

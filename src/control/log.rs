@@ -16,7 +16,10 @@ use serde_json::value::RawValue;
 use super::dispute::Dispute;
 use super::event::{About, AgentFault, Answer, Budget, Directive, Round, Spent};
 use super::history::content_hash;
-use super::outcome::{Outcome, Reason};
+pub use super::kept::{Beginning, Kept, RunEnd, beginning_of, kept, starts_of};
+pub(super) use super::kept::{START, newest};
+use super::outcome::Outcome;
+use super::policy::Limits;
 use crate::ruling::Ruling;
 use crate::verdict::{Usage, Verdict};
 
@@ -49,6 +52,9 @@ pub enum Entry {
         /// The loop's file, with its whole path; `None` in logs that do not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<PathBuf>,
+        /// The limits in force; `None` in logs that do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<Limits>,
         /// The agent's state at the start, where it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         snapshot: Option<String>,
@@ -436,125 +442,6 @@ fn lock(folder: &Path, run: &str) -> Result<File, LogError> {
         std::fs::TryLockError::WouldBlock => LogError::Held { run: run.to_owned() },
         std::fs::TryLockError::Error(source) => io("lock", &path)(source),
     })
-}
-
-/// Ids begin with their time, so the newest is the last by name.
-fn newest(loops: &Path) -> Option<String> {
-    std::fs::read_dir(loops)
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        // Those of `--tasks` are gone on with by giving the tasks again, each by its own name.
-        .filter(|name| !name.starts_with("task-"))
-        .filter(|name| loops.join(name).join("events.jsonl").is_file())
-        .max()
-}
-
-/// How a run began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beginning {
-    /// What was asked.
-    pub task: String,
-    /// The loop's file, where the log says it.
-    pub file: Option<PathBuf>,
-}
-
-/// How a run began; `latest` names the newest run. `None` where there is no such run, or its
-/// log does not begin as one.
-#[must_use]
-pub fn beginning_of(loops: &Path, run: &str) -> Option<Beginning> {
-    let run = if run == "latest" { newest(loops)? } else { run.to_owned() };
-    let first = read(&loops.join(run).join("events.jsonl")).ok()?.into_iter().next()?;
-    match first.entry {
-        Entry::Started { task, file, .. } => Some(Beginning { task, file }),
-        _ => None,
-    }
-}
-
-/// The runs that are kept in a folder, those of `--tasks` included, the newest first by the
-/// time they began; nothing where the folder is not there. A log that can't be read is left
-/// out.
-#[must_use]
-pub fn kept(loops: &Path) -> Vec<Kept> {
-    let Ok(folders) = std::fs::read_dir(loops) else { return Vec::new() };
-    let mut kept: Vec<Kept> = folders
-        .filter_map(|folder| {
-            let path = folder.ok()?.path().join("events.jsonl");
-            let lines = read(&path).ok()?;
-            let Entry::Started { run, time, task, .. } = lines.first()?.entry.clone() else {
-                return None;
-            };
-            let generations = lines
-                .iter()
-                .filter(|line| matches!(line.entry, Entry::Generated { output: Some(_), .. }))
-                .count() as u64;
-            let last = lines.iter().rev().find_map(|line| match &line.entry {
-                Entry::Finished { outcome } => Some(RunEnd::Ended(outcome.reason)),
-                Entry::Asked { .. } => Some(RunEnd::Ended(Reason::AwaitingHuman)),
-                Entry::Decided { decision, .. } if decision == RESUMED => Some(RunEnd::Interrupted),
-                Entry::Decided { .. } | Entry::Labelled { .. } => None,
-                _ => Some(RunEnd::Interrupted),
-            });
-            let end = match last {
-                Some(RunEnd::Ended(reason)) if reason != Reason::AwaitingHuman => {
-                    RunEnd::Ended(reason)
-                }
-                _ if crate::hold::is_taken(&path.with_file_name("lock")) => RunEnd::Running,
-                last => last.unwrap_or(RunEnd::Interrupted),
-            };
-            Some(Kept { run, time, task, generations, end, path })
-        })
-        .collect();
-    kept.sort_by(|a, b| (&b.time, &b.run).cmp(&(&a.time, &a.run)));
-    kept
-}
-
-/// A run of a loop that is kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
-    /// The run.
-    pub run: String,
-    /// When it began, in UTC.
-    pub time: String,
-    /// What was asked.
-    pub task: String,
-    /// Outputs made.
-    pub generations: u64,
-    /// How it ended, if it has.
-    pub end: RunEnd,
-    /// Its log.
-    pub path: PathBuf,
-}
-
-/// How a run ended, if it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunEnd {
-    /// A process holds it.
-    Running,
-    /// No process holds it, and it has no end: it was killed, or the machine went down.
-    Interrupted,
-    /// For this reason; `awaiting_human` where it waits for an answer.
-    Ended(Reason),
-}
-
-impl RunEnd {
-    /// Why it ended; `None` while it has not.
-    #[must_use]
-    pub fn reason(self) -> Option<Reason> {
-        match self {
-            Self::Running | Self::Interrupted => None,
-            Self::Ended(reason) => Some(reason),
-        }
-    }
-
-    /// The name in lists.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Interrupted => "interrupted",
-            Self::Ended(reason) => reason.name(),
-        }
-    }
 }
 
 /// A new file's name is on disk only when its folder is. Where folders can't be synced there

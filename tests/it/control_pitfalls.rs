@@ -365,3 +365,23 @@ fn ctrl_c_at_any_moment_is_cancelled_and_the_run_goes_on_to_the_same_end() {
         );
     }
 }
+
+#[test]
+fn b_43_the_weights_of_the_judges_criteria_reach_the_agent_s_focus() {
+    let bench = Workbench::new();
+    let agent =
+        format!("cat > prompt-$VENIRE_GENERATION.txt; {}", &COUNTING["cat > /dev/null; ".len()..]);
+    scripted(
+        &bench,
+        &agent,
+        "[strategy]\nadaptive = { criteria = 1 }\n[budget]\nmax_generations = 2\n",
+    );
+    let checks = "[[panel.judge]]\nname = \"checks\"\nkind = \"command\"\n\
+        [[panel.judge.checks]]\nname = \"the light one\"\nargv = [\"false\"]\n\
+        [[panel.judge.checks]]\nname = \"the heavy one\"\nargv = [\"false\"]\nweight = 9\n";
+    bench.write("loop.toml", format!("{}{checks}", bench.read("loop.toml")));
+    bench.run(&["loop", "-q"]).exits(1);
+    let prompt = bench.read("prompt-2.txt");
+    assert!(prompt.contains("Attend first to: checks/the heavy one\n"), "{prompt}");
+    assert!(!prompt.contains('9'), "weights are never shown: {prompt}");
+}

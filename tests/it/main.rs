@@ -20,6 +20,7 @@ mod control_faults;
 mod control_lint;
 mod control_model;
 mod control_pitfalls;
+mod control_replay;
 mod control_review;
 mod control_starts;
 mod costs;

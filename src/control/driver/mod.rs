@@ -29,6 +29,7 @@ use super::log::{Entry, FORMAT, Log, LogError};
 use super::outcome::{Outcome, Reason};
 use super::policy::StandIn;
 use super::result::{Report, RoleUsage};
+use super::review::ReviewError;
 use super::setup::Setup;
 use super::state::State;
 use crate::provider::{CallContext, Held, Ledger, LedgerLimits, ReplyStore};
@@ -112,6 +113,8 @@ pub enum Notice<'a> {
 pub struct Question<'a> {
     /// Why they are asked.
     pub about: About,
+    /// Which of several starts asks, from 1; 0 for the only one.
+    pub start: u32,
     /// The task.
     pub task: &'a str,
     /// The output in question.
@@ -186,6 +189,20 @@ pub enum LoopError {
         /// The run.
         run: String,
     },
+    /// An answer was given, and several starts ask.
+    #[error(
+        "several starts of run `{run}` ask ({}): answer each with `venire review START --answer ...`",
+        starts.join(", ")
+    )]
+    SeveralAsk {
+        /// The run.
+        run: String,
+        /// Its starts that ask.
+        starts: Vec<String>,
+    },
+    /// An answer could not be written down.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
 }
 
 impl LoopError {
@@ -197,9 +214,16 @@ impl LoopError {
             | Self::Changed { .. }
             | Self::NoBeginning { .. }
             | Self::NothingAsked { .. }
+            | Self::SeveralAsk { .. }
             | Self::NoEdit { .. }
             | Self::EmptyEdit { .. }
             | Self::Feedback(_) => false,
+            Self::Review(error) => !matches!(
+                error,
+                ReviewError::NothingAsked { .. }
+                    | ReviewError::Edit { .. }
+                    | ReviewError::Log(LogError::Held { .. })
+            ),
             Self::Log(_) | Self::Agent(_) => true,
         }
     }
@@ -349,6 +373,7 @@ impl Driver<'_> {
             config_hash: self.setup.config_hash.clone(),
             panel: self.setup.panel.fingerprint().to_string(),
             file: self.options.file.clone(),
+            limits: Some(self.setup.policy.limits),
             snapshot,
         };
         self.watcher.notice(&Notice::Began { run: &self.run, generations: 0 });
@@ -398,7 +423,9 @@ impl Driver<'_> {
                 Some(Command::Generate(directive)) if enough(&directive) => {
                     let best = self.state.best().map(|record| record.generation);
                     let reason = Reason::MaxGenerations;
-                    let report = self.report(&Outcome { reason, also_fired: Vec::new(), best })?;
+                    let outcome = Outcome { reason, also_fired: Vec::new(), best };
+                    let took = self.journal.elapsed_ms();
+                    let report = self.report(&outcome, took)?;
                     return Ok(Driven { report, paused: true });
                 }
                 Some(Command::Generate(directive)) => {
@@ -477,6 +504,7 @@ impl Driver<'_> {
                 let before = self.before(generation)?;
                 let question = Question {
                     about,
+                    start: self.part.start,
                     task: &self.setup.task,
                     generation,
                     output: output.as_deref(),
@@ -547,6 +575,7 @@ impl Driver<'_> {
         self.warn(why);
         let best = self.state.best().map(|record| record.generation);
         let outcome = Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best };
-        Ok(Driven { report: self.report(&outcome)?, paused: false })
+        let took = self.journal.elapsed_ms();
+        Ok(Driven { report: self.report(&outcome, took)?, paused: false })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Shares have Wilson's 95% interval (Wilson, 1927); medians and means a percentile bootstrap
 //! (Efron, 1979) with a fixed seed, so that the same recordings give the same numbers. Where
-//! loops are grouped, both are drawn over groups. Censored loops count as not accepted in every share over all tasks, which makes
-//! those a lower bound; their number stands beside.
+//! loops are grouped, both are drawn over groups. Censored loops count as not accepted in every
+//! share over all tasks, which makes those a lower bound; their number stands beside.
 
 use std::collections::BTreeMap;
 
@@ -86,6 +86,56 @@ pub struct Metrics {
     /// Returned outputs that are truly bad, of the accepted ones with known truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_acceptance_share: Option<Metric>,
+}
+
+impl Metrics {
+    /// The names of the figures that have an interval.
+    pub const NAMES: [&str; 18] = [
+        "convergence_rate",
+        "generations_to_accept_median",
+        "generations_to_accept_mean",
+        "generations_to_accept_p90",
+        "generations_to_accept_kaplan_meier",
+        "generations_mean",
+        "judgements_mean",
+        "quality_at_convergence",
+        "quality_overall",
+        "true_quality_at_convergence",
+        "divergence_rate",
+        "time_to_convergence_median",
+        "time_to_convergence_p90",
+        "tokens_per_accepted",
+        "recovery_rate",
+        "undecided_rate",
+        "false_positive_rate",
+        "false_acceptance_share",
+    ];
+
+    /// The figures that have an interval, by their names; those on the truth where it is known.
+    #[must_use]
+    pub fn named(&self) -> Vec<(&'static str, Metric)> {
+        let all = [
+            Some(self.convergence_rate),
+            Some(self.generations_to_accept_median),
+            Some(self.generations_to_accept_mean),
+            Some(self.generations_to_accept_p90),
+            Some(self.generations_to_accept_kaplan_meier),
+            Some(self.generations_mean),
+            Some(self.judgements_mean),
+            Some(self.quality_at_convergence),
+            Some(self.quality_overall),
+            Some(self.true_quality_at_convergence),
+            Some(self.divergence_rate),
+            Some(self.time_to_convergence_median),
+            Some(self.time_to_convergence_p90),
+            Some(self.tokens_per_accepted),
+            Some(self.recovery_rate),
+            Some(self.undecided_rate),
+            self.false_positive_rate,
+            self.false_acceptance_share,
+        ];
+        Self::NAMES.into_iter().zip(all).filter_map(|(name, own)| Some((name, own?))).collect()
+    }
 }
 
 /// The metrics of replayed loops.
@@ -328,5 +378,33 @@ mod tests {
         assert!(metric.lower.unwrap() <= 4.0 && metric.upper.unwrap() >= 4.0);
         assert_eq!(quantile(&values, 0.9), Some(10.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.0));
+    }
+
+    #[test]
+    fn every_figure_with_an_interval_has_the_name_that_it_is_printed_by() {
+        let own = Replayed {
+            task: String::new(),
+            group: String::new(),
+            reason: None,
+            generations: 1,
+            judgements: 1,
+            scores: vec![Some(0.5)],
+            returned: Some(0.5),
+            truth: Some(true),
+            ever_good: Some(true),
+            band: 0.0,
+            elapsed_ms: None,
+            tokens: None,
+        };
+        let metrics = metrics(&[own]);
+        let printed = serde_json::to_value(&metrics).unwrap();
+        let printed = printed.as_object().unwrap().iter();
+        let printed: std::collections::BTreeSet<&str> =
+            printed.filter(|(_, own)| own.is_object()).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(printed, Metrics::NAMES.into_iter().collect());
+        for (name, metric) in metrics.named() {
+            let own = serde_json::to_value(&metrics).unwrap()[name].clone();
+            assert_eq!(serde_json::to_value(metric).unwrap(), own, "{name}");
+        }
     }
 }

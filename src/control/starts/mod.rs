@@ -6,14 +6,17 @@
 //! many, and so too high. What is dropped or judged is written down, so that a run that was cut
 //! off goes on and does nothing twice.
 
+mod people;
 mod spec;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
+use self::people::{is_accepted_by_person, waits};
 pub use self::spec::StartsSpec;
 use super::agent::AgentSpec;
 use super::driver::{
@@ -47,8 +50,8 @@ impl Starts {
     /// Builds the starts of a loop file that has the section `[starts]`.
     ///
     /// # Errors
-    /// As [`Setup::new`]; a folder as the agent's place, or a person who would be asked: several
-    /// starts would be in each other's way.
+    /// As [`Setup::new`]; a folder as the agent's place: several starts would be in each other's
+    /// way.
     pub fn new(
         spec: &LoopSpec,
         task: Option<&str>,
@@ -69,10 +72,6 @@ impl Starts {
             let spec = LoopSpec { agent: Some(own), ..spec.clone() };
             setups.push(Setup::new(&spec, task.map(str::to_owned), base, client)?);
         }
-        if setups.iter().any(|setup| setup.policy.asks()) {
-            let message = "a person can't be asked by several starts at a time: take out `human.ask` and the action `ask`";
-            return Err(Problem::new("starts", message).into());
-        }
         let hashes: Vec<&str> = setups.iter().map(|setup| setup.config_hash.as_str()).collect();
         let identity = serde_json::json!({ "starts": starts, "setups": hashes });
         Ok(Self {
@@ -88,6 +87,12 @@ impl Starts {
         &self.setups[0]
     }
 
+    /// A hash of all that makes this run this run.
+    #[must_use]
+    pub fn config_hash(&self) -> &str {
+        &self.config_hash
+    }
+
     /// All of them.
     #[must_use]
     pub fn setups(&self) -> &[Setup] {
@@ -95,7 +100,7 @@ impl Starts {
     }
 }
 
-/// Tells of one start, and asks nobody.
+/// Tells of one start, and asks nobody: a start that asks waits.
 struct Told<'a, 'b> {
     start: u32,
     inner: &'a Mutex<&'b mut dyn Watcher>,
@@ -152,6 +157,7 @@ pub async fn run(
         ledger,
         before_ms: 0,
         began: Instant::now(),
+        paused: Duration::ZERO,
         drops: Vec::new(),
         finals: BTreeMap::new(),
         resumed: 0,
@@ -159,6 +165,7 @@ pub async fn run(
         warnings,
     };
     group.take_up(lines)?;
+    group.take_answer()?;
     group.drive().await
 }
 
@@ -173,6 +180,8 @@ struct Group<'a, 'b> {
     ledger: Arc<Ledger>,
     before_ms: u64,
     began: Instant,
+    /// The time that people took.
+    paused: Duration,
     /// Starts that were dropped, in the order of the drops, and after how many outputs.
     drops: Vec<(Vec<u32>, u32)>,
     /// The fresh rulings on finalists.
@@ -240,6 +249,7 @@ impl Group<'_, '_> {
                 config_hash: self.starts.config_hash.clone(),
                 panel: first.panel.fingerprint().to_string(),
                 file: self.options.file.clone(),
+                limits: Some(first.policy.limits),
                 snapshot: None,
             })?;
         } else if !self.told_end {
@@ -254,15 +264,19 @@ impl Group<'_, '_> {
     }
 
     fn elapsed_ms(&self) -> u64 {
-        self.before_ms + self.began.elapsed().as_millis() as u64
+        let here = self.began.elapsed().saturating_sub(self.paused);
+        self.before_ms + here.as_millis() as u64
     }
 
-    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+    fn append_at(&mut self, elapsed_ms: u64, entry: Entry) -> Result<(), LogError> {
         let totals = self.ledger.totals();
         let (tokens, micro_dollars) = (totals.tokens_at_most(), totals.micro_dollars_at_most());
         let spent = Spent { tokens, micro_dollars };
-        let elapsed_ms = self.elapsed_ms();
         self.log.append(elapsed_ms, spent, entry)
+    }
+
+    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+        self.append_at(self.elapsed_ms(), entry)
     }
 
     fn warn(&mut self, text: String) {
@@ -289,9 +303,15 @@ impl Group<'_, '_> {
             if self.options.cancel.is_cancelled() {
                 return self.finish(&known, &live, Some(Reason::Cancelled));
             }
+            // What a person has accepted is judged by nobody afresh.
+            if let Some(start) = live.iter().find(|start| is_accepted_by_person(&known[*start])) {
+                return self.finish(&known, &[*start], None);
+            }
+            let waiting = live.iter().any(|start| waits(&known[start]));
             let mut finalists = self.best_first(&live, &known);
             finalists.retain(|start| {
-                known[start].report.best.is_some() && (last || is_accepted(&known[start]))
+                let all = last && !waiting;
+                known[start].report.best.is_some() && (all || is_accepted(&known[start]))
             });
             finalists.truncate(FINALISTS);
             if !finalists.is_empty() {
@@ -302,8 +322,11 @@ impl Group<'_, '_> {
                 }
             }
             let passes = |start: &u32| self.afresh(*start).is_some_and(|(passes, _)| passes);
-            if last || finalists.iter().any(passes) {
+            if (last && !waiting) || finalists.iter().any(passes) {
                 return self.finish(&known, &finalists, None);
+            }
+            if waiting {
+                return self.finish(&known, &live, Some(Reason::AwaitingHuman));
             }
             let keep = live.len().div_ceil(2).max(FINALISTS);
             let dropped = self.best_first(&live, &known).split_off(keep);
@@ -326,18 +349,34 @@ impl Group<'_, '_> {
         self.ledger.reserve(worst).ok()
     }
 
-    /// Lets every start go on to its end, or to so many outputs.
+    /// Lets every start go on to its end, to so many outputs, or to a question that nobody here
+    /// answers.
     async fn stage(
-        &self,
+        &mut self,
         live: &[u32],
         pause_after: Option<u32>,
         known: &mut BTreeMap<u32, Driven>,
     ) -> Result<(), LoopError> {
-        let open: Vec<u32> = live
+        let mut open: Vec<u32> = live
             .iter()
             .copied()
             .filter(|start| known.get(start).is_none_or(|driven| driven.paused))
             .collect();
+        while !open.is_empty() {
+            self.go_on(&open, pause_after, known).await?;
+            let cancelled = self.options.cancel.is_cancelled();
+            open = if cancelled { Vec::new() } else { self.ask(known)? };
+        }
+        Ok(())
+    }
+
+    /// Lets these starts go on, side by side.
+    async fn go_on(
+        &self,
+        open: &[u32],
+        pause_after: Option<u32>,
+        known: &mut BTreeMap<u32, Driven>,
+    ) -> Result<(), LoopError> {
         let elapsed_ms = self.elapsed_ms();
         let each = open.iter().map(|start| async move {
             let setup = &self.starts.setups[*start as usize - 1];
@@ -374,7 +413,8 @@ impl Group<'_, '_> {
         let key = |start: &u32| {
             let driven = &known[start];
             let failed = self.afresh(*start).is_some_and(|(passes, _)| !passes);
-            (is_accepted(driven) && !failed, driven.score())
+            let rejected = driven.report.reason == Reason::HumanRejected && !driven.paused;
+            (is_accepted(driven) && !failed, !rejected, driven.score())
         };
         ranked.sort_by(|a, b| key(b).cmp(&key(a)).then(a.cmp(b)));
         ranked
@@ -400,7 +440,7 @@ impl Group<'_, '_> {
             let context = CallContext {
                 held: Held::default(),
                 sample: 0,
-                deadline: Instant::now() + std::time::Duration::from_millis(left),
+                deadline: Instant::now() + Duration::from_millis(left),
                 cancel: self.options.cancel.clone(),
                 fresh: false,
                 replies: Arc::new(super::journal::Scoped { inner, scope }),
@@ -461,7 +501,9 @@ impl Group<'_, '_> {
         let passes = self.afresh(picked).map(|(passes, _)| passes);
         let reason = stopped.unwrap_or(match own.outcome {
             // It passed in its loop, and not before fresh eyes, or nobody could look.
-            Class::Accepted if passes != Some(true) => Reason::ConfirmationFailed,
+            Class::Accepted if passes != Some(true) && own.reason != Reason::HumanAccepted => {
+                Reason::ConfirmationFailed
+            }
             _ => own.reason,
         });
         let mut report = own.clone();
@@ -504,7 +546,8 @@ impl Group<'_, '_> {
             })
             .collect();
         report.cost_usd = self.ledger.totals().cost_usd();
-        report.elapsed_seconds = self.elapsed_ms() as f64 / 1000.0;
+        let elapsed_ms = if self.told_end { self.before_ms } else { self.elapsed_ms() };
+        report.elapsed_seconds = elapsed_ms as f64 / 1000.0;
         report.config_hash.clone_from(&self.starts.config_hash);
         report.resumed = self.resumed;
         report.log = self.log.path().display().to_string();
@@ -514,13 +557,14 @@ impl Group<'_, '_> {
             }
         }
         report.warnings.clone_from(&self.warnings);
-        if !self.told_end {
+        // A run that waits has not ended.
+        if !self.told_end && reason != Reason::AwaitingHuman {
             let outcome = Outcome {
                 reason,
                 also_fired: report.also_fired.clone(),
                 best: report.best.as_ref().map(|best| best.generation),
             };
-            self.append(Entry::Finished { outcome })?;
+            self.append_at(elapsed_ms, Entry::Finished { outcome })?;
         }
         Ok(report)
     }

@@ -314,6 +314,10 @@ impl Judge for LlmJudge {
         self.judging.may_fail_criterion()
     }
 
+    fn criterion_weights(&self) -> Vec<(String, f64)> {
+        self.judging.criterion_weights()
+    }
+
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
         Box::pin(self.measure(case, context))
     }
