@@ -78,5 +78,6 @@ def test_what_could_not_be_measured_is_left_out_of_the_trainer_s_sum(
     logged = _trained(tmp_path, [reward(same, expected="answer"), other], rows)
     assert asked and len(logged) == 2
     for entry in logged:
-        assert math.isnan(entry["rewards/venire/mean"]), entry
+        # What the trainer logs of a mean over nothing.
+        assert entry["rewards/venire/mean"] is None or math.isnan(entry["rewards/venire/mean"])
         assert entry["reward"] == pytest.approx(0.25), entry
