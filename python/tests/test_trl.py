@@ -1,5 +1,5 @@
-"""TRL's call protocol, as `GRPOTrainer._calculate_rewards` of 1.16 makes the call. TRL itself
-needs torch and is not run."""
+"""TRL's call protocol, as `GRPOTrainer._calculate_rewards` of 1.16 makes the call, without TRL,
+which needs torch; `test_trl_trainer.py` runs the trainer itself."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ pub(super) struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    async fn read(&self, workspace: Option<&Workspace>) -> anyhow::Result<Case> {
+    /// The case, and the tree of the workspace where its changes are judged.
+    async fn read(&self, workspace: Option<&Workspace>) -> anyhow::Result<(Case, Option<String>)> {
         if let Some(file) = &self.case {
             let text = read_file(file)?;
             let value = crate::config::json(&text).map_err(|message| {
@@ -66,13 +67,15 @@ impl AnswerArgs {
             })?;
             let case = Case::from_value(value)
                 .with_context(|| format!("`{}` is not a case", file.display()))?;
-            return Ok(case);
+            return Ok((case, None));
         }
+        let mut judged_tree = None;
         let output = match (&self.answer, workspace, &self.changes) {
             (Some(answer), _, _) => read_file(answer)?,
             (None, Some(workspace), Some(revision)) => {
                 let base = workspace.branched(revision).await?;
                 let tree = workspace.tree().await?.unwrap_or_default();
+                judged_tree = Some(tree.clone());
                 workspace.changes(base, tree).await?.text
             }
             _ => anyhow::bail!("expected an answer file"),
@@ -86,14 +89,14 @@ impl AnswerArgs {
             ..Case::default()
         };
         case.id = case.content_id();
-        Ok(case)
+        Ok((case, judged_tree))
     }
 
     /// Judges the case.
     pub(super) async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<Judged> {
         let workspace =
             self.changes.as_ref().map(|_| Workspace::find(Path::new("."))).transpose()?;
-        let case = self.read(workspace.as_ref()).await?;
+        let (case, tree) = self.read(workspace.as_ref()).await?;
         let Seated { spec, mut panel } = self.panel.seat_with(Client::default(), |spec| {
             if let Some(workspace) = &workspace {
                 Seating::Whole.put(spec, workspace.root());
@@ -120,7 +123,7 @@ impl AnswerArgs {
         let stop = Stop::listen(*printer, None);
         let context = CallContext {
             replies,
-            ledger,
+            ledger: ledger.clone(),
             cancel: stop.abandon.clone(),
             ..CallContext::standalone(Duration::from_secs(3600))
         };
@@ -156,7 +159,13 @@ impl AnswerArgs {
         for output in &self.output {
             super::export::write_one(output, &spec, &judged, printer)?;
         }
-        Ok(Judged { ruling: judged.1, interrupted })
+        Ok(Judged {
+            ruling: judged.1,
+            interrupted,
+            panel: panel.fingerprint().to_string(),
+            tree,
+            micro_dollars: ledger.totals().micro_dollars_at_most(),
+        })
     }
 }
 
@@ -166,6 +175,12 @@ pub(super) struct Judged {
     /// Whether somebody stopped the program while it was judged: what was in flight ended and
     /// is shown, and no script goes on by it.
     interrupted: bool,
+    /// The panel's fingerprint.
+    pub(super) panel: String,
+    /// The tree of the workspace, where its changes were judged.
+    pub(super) tree: Option<String>,
+    /// Millionths of a US dollar that it took at most.
+    pub(super) micro_dollars: u64,
 }
 
 impl Judged {

@@ -4,19 +4,19 @@
 //! What is done without a decision is the caller's to choose, is said on stdout, and never
 //! makes the outcome file say that anything was accepted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 
 use super::Global;
-use super::answer::{self, AnswerArgs};
+use super::answer::{self, AnswerArgs, Judged};
 use super::exit::Exit;
 use super::hook::OnUndecidedArg;
 use super::printer::Printer;
 use crate::report::advice::{Reader, advice};
 use crate::ruling::{Decision, Ruling};
-use crate::serve::hook::{Cause, Outcome};
+use crate::serve::hook::{Cause, Gates, Outcome};
 
 /// Judge one answer for a script: feedback on stdout, the decision in the exit code
 ///
@@ -28,7 +28,8 @@ pub(super) struct GateArgs {
     /// What to do without a decision: no quorum, an outage, a budget spent
     #[arg(long, value_enum, default_value_t = OnUndecidedArg::Fail)]
     on_undecided: OnUndecidedArg,
-    /// Write what was really found to this JSON file, in place of what an earlier call wrote
+    /// Write what was really found to this JSON file, in place of what an earlier call wrote;
+    /// `gate_status` of `venire mcp` tells of it too
     #[arg(long, value_name = "FILE")]
     outcome: Option<PathBuf>,
     /// Print the ruling with its verdicts as JSON
@@ -44,10 +45,10 @@ pub(super) async fn run(
     let outcome =
         Outcome { on_undecided: args.on_undecided.into(), ..Outcome::new(Cause::Judging) };
     // What an earlier call found must not stand for this one, however this one ends.
-    args.publish(&outcome)?;
+    args.publish(&outcome, global, printer)?;
     match args.judge(global, printer).await {
-        Ok((ruling, exit)) => {
-            args.publish(&args.outcome_of(&ruling, exit))?;
+        Ok((judged, exit)) => {
+            args.publish(&args.outcome_of(&judged, exit), global, printer)?;
             Ok(exit)
         }
         Err(error) => {
@@ -55,31 +56,32 @@ pub(super) async fn run(
             let detail = Some(format!("{error:#}"));
             let cause = Cause::Error;
             let answer = "exit".to_owned();
-            args.publish(&Outcome { detail, cause, answer, exit_code, ..outcome })?;
+            let outcome = Outcome { detail, cause, answer, exit_code, ..outcome };
+            args.publish(&outcome, global, printer)?;
             Err(error)
         }
     }
 }
 
 impl GateArgs {
-    async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<(Ruling, Exit)> {
+    async fn judge(&self, global: &Global, printer: &Printer) -> anyhow::Result<(Judged, Exit)> {
         let judged = self.answer.judge(global, printer).await?;
         let exit = match (judged.exit(), self.on_undecided) {
             (Exit::Inconclusive, OnUndecidedArg::Accept) => Exit::Done,
             (Exit::Inconclusive, OnUndecidedArg::Reject) => Exit::NotAccepted,
             (exit, _) => exit,
         };
-        let ruling = judged.ruling;
+        let ruling = &judged.ruling;
         if self.json {
-            printer.json(&ruling)?;
+            printer.json(ruling)?;
         } else {
-            let mut text = advice(&ruling, Reader::Person);
-            if let Some(policy) = self.policy(&ruling) {
+            let mut text = advice(ruling, Reader::Person);
+            if let Some(policy) = self.policy(ruling) {
                 text = format!("{policy}\n{text}");
             }
             printer.result(&text);
         }
-        Ok((ruling, exit))
+        Ok((judged, exit))
     }
 
     /// The policy in words, where it decided in place of the panel.
@@ -96,11 +98,16 @@ impl GateArgs {
         }
     }
 
-    fn outcome_of(&self, ruling: &Ruling, exit: Exit) -> Outcome {
+    fn outcome_of(&self, judged: &Judged, exit: Exit) -> Outcome {
+        let ruling = &judged.ruling;
         let mut outcome = Outcome {
             answer: "exit".to_owned(),
             exit_code: exit.code(),
             on_undecided: self.on_undecided.into(),
+            panel: Some(judged.panel.clone()),
+            output: Some(if judged.tree.is_some() { "changes" } else { "answer" }.to_owned()),
+            workspace: judged.tree.clone(),
+            cost_usd: judged.micro_dollars as f64 / 1e6,
             ..Outcome::new(match ruling.decision {
                 Decision::Accept => Cause::Accepted,
                 Decision::Reject => Cause::Rejected,
@@ -111,10 +118,16 @@ impl GateArgs {
         outcome
     }
 
-    fn publish(&self, outcome: &Outcome) -> anyhow::Result<()> {
+    fn publish(&self, outcome: &Outcome, global: &Global, printer: &Printer) -> anyhow::Result<()> {
         let Some(path) = &self.outcome else { return Ok(()) };
         outcome
             .write(path)
-            .with_context(|| format!("failed to write `--outcome {}`", path.display()))
+            .with_context(|| format!("failed to write `--outcome {}`", path.display()))?;
+        // The caller has its file; that others find it too is worth no failure.
+        let folder = global.store.parent().unwrap_or(Path::new(""));
+        if let Err(error) = Gates::in_folder(folder).put(path, outcome) {
+            printer.warn(&format!("`gate_status` won't tell of this gate: {error}"));
+        }
+        Ok(())
     }
 }

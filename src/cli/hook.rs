@@ -115,7 +115,7 @@ pub(super) struct EventArgs {
     #[arg(long, value_enum, default_value_t = OnLimitArg::End)]
     pub(super) on_limit: OnLimitArg,
     /// How long the host waits for this hook; the answer comes 5 seconds before. The host's own
-    /// default when absent
+    /// default when absent; `install` tells the host 10 minutes
     #[arg(long, value_name = "TIME", value_parser = patience)]
     pub(super) host_timeout: Option<Period>,
     /// Judge again what was judged before
@@ -181,9 +181,9 @@ impl HookArgs {
 }
 
 /// Installs, or says how a session ended.
-pub(super) fn run(args: &HookArgs, printer: &Printer) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &HookArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     match &args.verb {
-        Some(HookVerb::Install(install)) => super::hook_install::run(install, printer),
+        Some(HookVerb::Install(install)) => super::hook_install::run(install, global, printer),
         Some(HookVerb::Status(status)) => super::hook_status::run(status, printer),
         None => anyhow::bail!("expected a host"),
     }
@@ -305,12 +305,15 @@ fn read_payload(until: Instant) -> Result<String, String> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = std::io::stdin().take(MOST).read_to_end(&mut bytes).map(|_| bytes);
+        let read = std::io::stdin().take(MOST + 1).read_to_end(&mut bytes).map(|_| bytes);
         // Nobody may be there any more to be told.
         let _ = sender.send(read);
     });
     let left = until.saturating_duration_since(Instant::now());
     match receiver.recv_timeout(left) {
+        Ok(Ok(bytes)) if bytes.len() as u64 > MOST => {
+            Err(format!("the payload is longer than {MOST} bytes"))
+        }
         Ok(Ok(bytes)) => String::from_utf8(bytes).map_err(|_| "the payload is not UTF-8".into()),
         Ok(Err(error)) => Err(format!("failed to read stdin: {error}")),
         Err(_) => Err("stdin did not end in time".into()),
@@ -331,7 +334,8 @@ fn enter(host: Host, payload: &str) -> Result<(), String> {
 }
 
 impl EventArgs {
-    fn limits(&self) -> Limits {
+    /// The limits.
+    pub(super) fn limits(&self) -> Limits {
         Limits {
             blocks: self.max_blocks,
             session_blocks: self.max_session_blocks,

@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
+use super::Global;
 use super::exit::Exit;
-use super::hook::{HostArg, JudgedArg, OnLimitArg, OnUndecidedArg};
-use super::panel::{PanelArgs, warn};
+use super::hook::{EventArgs, HostArg, JudgedArg, OnLimitArg, OnUndecidedArg};
+use super::panel::warn;
 use super::printer::Printer;
 use crate::judge::process::Period;
 use crate::provider::Client;
@@ -23,8 +24,9 @@ pub(super) struct InstallArgs {
     /// Whose settings
     #[arg(value_enum)]
     host: HostArg,
+    /// What each call of the hook is given, its limits among it
     #[command(flatten)]
-    panel: PanelArgs,
+    event: EventArgs,
     /// This project's settings, or those of all your projects
     #[arg(long, value_enum, default_value_t = ScopeArg::Project)]
     scope: ScopeArg,
@@ -37,34 +39,13 @@ pub(super) struct InstallArgs {
     /// Take the hook out again
     #[arg(long)]
     remove: bool,
-    /// How long the host shall wait for an answer
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::hook::patience)]
-    host_timeout: Period,
     /// Judge each file that a tool writes too, by rules and commands alone (Claude Code)
     #[arg(long)]
     tools: bool,
-    /// The task, for the judges: text, or `@FILE`; else what the person asked for last
-    #[arg(long, value_name = "TEXT|@FILE")]
-    task: Option<String>,
-    /// What of the agent's work is judged
-    #[arg(long, value_enum, default_value_t = JudgedArg::Auto)]
-    judged: JudgedArg,
-    /// How often a turn is made to go on at most
-    #[arg(long, value_name = "N", default_value_t = Limits::default().blocks)]
-    max_blocks: u32,
-    /// US dollars for the judges of a session at most
-    #[arg(long, value_name = "USD", value_parser = super::run::dollars)]
-    cost_limit: Option<f64>,
-    /// What to do without a decision: no quorum, an outage, a broken panel, no time left
-    #[arg(long, value_enum, default_value_t = OnUndecidedArg::Accept)]
-    on_undecided: OnUndecidedArg,
-    /// What to do when a limit is reached and nothing was accepted
-    #[arg(long, value_enum, default_value_t = OnLimitArg::End)]
-    on_limit: OnLimitArg,
-    /// Where ledgers and rulings are kept, instead of `.venire/hooks` in the workspace
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
 }
+
+/// How long a host is told to wait where nothing else is said.
+const WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ScopeArg {
@@ -83,7 +64,7 @@ impl ScopeArg {
     }
 }
 
-pub(super) fn run(args: &InstallArgs, printer: &Printer) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &InstallArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let host = args.host.host();
     let folder = match args.scope.scope() {
         Scope::Project => PathBuf::from("."),
@@ -97,7 +78,7 @@ pub(super) fn run(args: &InstallArgs, printer: &Printer) -> anyhow::Result<Exit>
             return Err(error).with_context(|| format!("failed to read `{}`", path.display()));
         }
     };
-    let entry = if args.remove { None } else { Some(args.entry(host, printer)?) };
+    let entry = if args.remove { None } else { Some(args.entry(host, global, printer)?) };
     let after = merged(host, &path, before.as_deref(), entry.as_ref())?;
     let old = before.clone().unwrap_or_default();
     if (args.remove && before.is_none()) || old == after {
@@ -134,34 +115,42 @@ fn note(host: Host) -> Option<&'static str> {
 impl InstallArgs {
     /// The command and its limits. The panel is seated here, where a mistake can still be
     /// told to a person.
-    fn entry(&self, host: Host, printer: &Printer) -> anyhow::Result<Entry> {
+    fn entry(&self, host: Host, global: &Global, printer: &Printer) -> anyhow::Result<Entry> {
         anyhow::ensure!(
             !self.tools || host == Host::ClaudeCode,
             "`--tools` is for `claude-code`: `{}` has no event for it that is understood",
             host.name()
         );
         anyhow::ensure!(
-            self.on_undecided != OnUndecidedArg::Fail || host.can_end(),
+            self.event.on_undecided != OnUndecidedArg::Fail || host.can_end(),
             "`--on-undecided fail` needs a host that can be told to end, and `{}` can't: use `accept` or `reject`",
             host.name()
         );
-        let timeout = self.host_timeout.get();
+        let timeout = self.wait();
         anyhow::ensure!(
             timeout >= Duration::from_secs(10),
             "`--host-timeout` is {timeout:?}: expected 10 seconds or more"
         );
-        let seated = self.panel.seat(Client::default())?;
+        let seated = self.event.panel.seat(Client::default())?;
         warn(&seated.panel, printer);
-        Ok(Entry {
-            command: self.command(host)?,
-            timeout,
-            blocks: self.max_blocks,
-            tools: self.tools,
-        })
+        let blocks = self.event.max_blocks;
+        if let Some(cap) = host.own_cap().filter(|cap| blocks >= *cap) {
+            printer.warn(&format!(
+                "`--max-blocks {blocks}`: `{}` goes on without its hook after {cap} in a row, as a success; only `venire hook status` will say that nothing was accepted",
+                host.name()
+            ));
+        }
+        Ok(Entry { command: self.command(host, global)?, timeout, blocks, tools: self.tools })
+    }
+
+    /// How long the host shall wait.
+    fn wait(&self) -> Duration {
+        self.event.host_timeout.map_or(WAIT, Period::get)
     }
 
     /// The command line that the host's shell runs.
-    fn command(&self, host: Host) -> anyhow::Result<String> {
+    fn command(&self, host: Host, global: &Global) -> anyhow::Result<String> {
+        let event = &self.event;
         let absolute = |path: &Path| -> anyhow::Result<String> {
             let full = std::path::absolute(path)
                 .with_context(|| format!("no path to `{}`", path.display()))?;
@@ -173,24 +162,25 @@ impl InstallArgs {
             "hook".to_owned(),
             host.name().to_owned(),
             "-c".to_owned(),
-            absolute(&self.panel.config)?,
+            absolute(&event.panel.config)?,
             "--host-timeout".to_owned(),
-            format!("{}s", self.host_timeout.get().as_secs()),
+            format!("{}s", self.wait().as_secs()),
         ];
         let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
-        if let Some(profile) = &self.panel.profile.profile {
+        // What is as usual is left out, so that the line stays one that people read.
+        if let Some(profile) = &event.panel.profile.profile {
             add("--profile", absolute(profile)?);
         }
-        if let Some(threshold) = self.panel.threshold {
+        if let Some(threshold) = event.panel.threshold {
             add("--threshold", threshold.to_string());
         }
-        if let Some(seed) = self.panel.seed {
+        if let Some(seed) = event.panel.seed {
             add("--seed", seed.to_string());
         }
-        if self.panel.repeat > 1 {
-            add("--repeat", self.panel.repeat.to_string());
+        if event.panel.repeat > 1 {
+            add("--repeat", event.panel.repeat.to_string());
         }
-        match self.task.as_deref().map(|task| (task, task.strip_prefix('@'))) {
+        match event.task.as_deref().map(|task| (task, task.strip_prefix('@'))) {
             Some((_, Some(file))) => add("--task", format!("@{}", absolute(Path::new(file))?)),
             Some((task, None)) => add("--task", task.to_owned()),
             None => {}
@@ -198,26 +188,52 @@ impl InstallArgs {
         let named = |value: Option<clap::builder::PossibleValue>| {
             value.map(|value| value.get_name().to_owned()).unwrap_or_default()
         };
-        if self.judged != JudgedArg::Auto {
-            add("--judged", named(self.judged.to_possible_value()));
+        if event.judged != JudgedArg::Auto {
+            add("--judged", named(event.judged.to_possible_value()));
         }
-        if self.max_blocks != Limits::default().blocks {
-            add("--max-blocks", self.max_blocks.to_string());
+        let (limits, usual) = (event.limits(), Limits::default());
+        for (flag, limit, usual) in [
+            ("--max-blocks", limits.blocks, usual.blocks),
+            ("--max-session-blocks", limits.session_blocks, usual.session_blocks),
+            ("--max-unchanged", limits.unchanged, usual.unchanged),
+        ] {
+            if limit != usual {
+                add(flag, limit.to_string());
+            }
         }
-        if let Some(usd) = self.cost_limit {
+        if limits.turn_ms != usual.turn_ms {
+            add("--time-limit", format!("{}ms", limits.turn_ms));
+        }
+        if let Some(usd) = event.cost_limit {
             add("--cost-limit", usd.to_string());
         }
-        if self.on_undecided != OnUndecidedArg::Accept {
-            add("--on-undecided", named(self.on_undecided.to_possible_value()));
+        if event.on_undecided != OnUndecidedArg::Accept {
+            add("--on-undecided", named(event.on_undecided.to_possible_value()));
         }
-        if self.on_limit != OnLimitArg::End {
-            add("--on-limit", named(self.on_limit.to_possible_value()));
+        if event.on_limit != OnLimitArg::End {
+            add("--on-limit", named(event.on_limit.to_possible_value()));
         }
-        if let Some(state) = &self.state {
+        if let Some(state) = &event.state {
             add("--state", absolute(state)?);
         }
-        if self.panel.profile.allow_mismatch {
+        if let Some(outcome) = &event.outcome {
+            add("--outcome", absolute(outcome)?);
+        }
+        if let Some(session) = &event.session {
+            add("--session", session.clone());
+        }
+        // As the workspace's own store it is found from each workspace anew.
+        if global.store != Path::new(crate::store::DEFAULT_PATH) {
+            add("--store", absolute(&global.store)?);
+        }
+        if let Some(file) = &global.env_file {
+            add("--env-file", absolute(file)?);
+        }
+        if event.panel.profile.allow_mismatch {
             words.push("--allow-mismatch".to_owned());
+        }
+        if event.no_cache {
+            words.push("--no-cache".to_owned());
         }
         Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
     }

@@ -1,24 +1,25 @@
-//! `venire label`: a page on which a person labels cases, the informative ones first.
+//! `venire label`: a person labels cases, the informative ones first, on a page or at the
+//! terminal.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::Global;
 use super::exit::Exit;
+use super::label_terminal;
 use super::printer::Printer;
 use super::run::DataArgs;
-use super::serve::{ListenArgs, serve};
+#[cfg(feature = "server")]
+use super::serve::ListenArgs;
 use crate::dataset::{Label, Source};
 use crate::label::{Book, Options, Order, Queue};
 use crate::rubric::{Lang, Rubric};
 use crate::score::Scale;
-use crate::serve::http::{Labelling, Limits, Service};
 use crate::store::Store;
 
-/// Label cases on a web page, by the keyboard; the most informative ones come first
+/// Label cases on a web page or at the terminal; the most informative ones come first
 ///
 /// Labels are appended to a CSV file that `calibrate --labels` reads, each on disk before the
 /// next case is shown; given again, the command goes on where the rater stopped. With `--run`
@@ -67,6 +68,10 @@ pub(super) struct LabelArgs {
     /// Cases in the queue at most
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
     most: u32,
+    /// Ask at this terminal, or read the labels from stdin, and serve no page
+    #[arg(long)]
+    terminal: bool,
+    #[cfg(feature = "server")]
     #[command(flatten)]
     listen: ListenArgs,
 }
@@ -121,6 +126,29 @@ impl LabelArgs {
         Ok(choices)
     }
 
+    /// The cases that wait, and the file that their labels go to.
+    fn queue(&self, scale: Option<Scale>, global: &Global) -> anyhow::Result<Queue> {
+        let filling = Options {
+            order: self.order()?,
+            scale,
+            choices: self.choices()?,
+            most: self.most as usize,
+        };
+        let source = Source::open(&self.data)?;
+        anyhow::ensure!(
+            !crate::inputs::was_read(&self.labels),
+            "`--labels {}` is the data itself: name another file",
+            self.labels.display()
+        );
+        let run = match &self.run {
+            Some(run) => Some((Store::open(&global.store)?, run.as_str())),
+            None => None,
+        };
+        let book = Book::open(&self.labels, &self.rater, &self.criterion)
+            .context("failed to open the labels")?;
+        Ok(Queue::fill(&source, &self.reading.options(false)?, run, book, filling)?)
+    }
+
     /// The question, and what labels mean.
     fn question(&self, scale: Option<Scale>) -> anyhow::Result<(String, Vec<(String, String)>)> {
         let Some(rubric) = &self.rubric else {
@@ -173,41 +201,54 @@ impl LabelArgs {
     }
 }
 
-pub(super) async fn run(
-    args: &LabelArgs,
-    global: &Global,
-    printer: &Printer,
-) -> anyhow::Result<Exit> {
-    let options = args.listen.options(Limits::default())?;
+pub(super) fn run(args: &LabelArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
+    #[cfg(not(feature = "server"))]
+    anyhow::ensure!(
+        args.terminal,
+        "this build has no pages: give `--terminal`, or build with `--features server`"
+    );
+    // What is wrong with the server is said before anything is read or written.
+    #[cfg(feature = "server")]
+    let options = args.listen.options(crate::serve::http::Limits::default())?;
     let scale = args.scale()?;
     let (question, anchors) = args.question(scale)?;
-    let filling =
-        Options { order: args.order()?, scale, choices: args.choices()?, most: args.most as usize };
-    let source = Source::open(&args.data)?;
-    anyhow::ensure!(
-        !crate::inputs::was_read(&args.labels),
-        "`--labels {}` is the data itself: name another file",
-        args.labels.display()
-    );
-    let run = match &args.run {
-        Some(run) => Some((Store::open(&global.store)?, run.as_str())),
-        None => None,
-    };
-    let book = Book::open(&args.labels, &args.rater, &args.criterion)
-        .context("failed to open the labels")?;
-    let informative = filling.order == Order::Informative;
-    let queue = Queue::fill(&source, &args.reading.options(false)?, run, book, filling)?;
+    let mut queue = args.queue(scale, global)?;
     let (done, total) = queue.progress();
     printer.say(&format!("{done} of {total} cases are labelled by {}", args.rater));
-    if informative {
+    if args.order()? == Order::Informative {
         printer.warn(
             "the most informative cases come first, and they are no random sample: for error rates of the whole data label cases with `--order random`",
         );
     }
-    let labelling = Labelling { queue: Mutex::new(queue), question, anchors };
-    let loops = super::loop_::loops(global);
-    let service = Service::new(options, None, &global.store, &loops)?.with_labelling(labelling);
-    serve(service, "/label", printer).await?;
+    let exit = if args.terminal {
+        label_terminal::ask(&mut queue, &question, &anchors, printer)?
+    } else {
+        #[cfg(feature = "server")]
+        super::runtime()?.block_on(on_pages(
+            options,
+            queue,
+            (question, anchors),
+            global,
+            printer,
+        ))?;
+        Exit::Done
+    };
     printer.say(&format!("labels are in {}", args.labels.display()));
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Serves the queue until the program is stopped.
+#[cfg(feature = "server")]
+async fn on_pages(
+    options: crate::serve::http::Options,
+    queue: Queue,
+    (question, anchors): (String, Vec<(String, String)>),
+    global: &Global,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let labelling =
+        crate::serve::http::Labelling { queue: std::sync::Mutex::new(queue), question, anchors };
+    let loops = super::loop_::loops(global);
+    let service = crate::serve::http::Service::new(options, None, &global.store, &loops)?;
+    super::serve::serve(service.with_labelling(labelling), "/label", printer).await
 }

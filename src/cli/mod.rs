@@ -26,8 +26,8 @@ mod hook_status;
 mod import;
 mod init;
 mod joined;
-#[cfg(feature = "server")]
 mod label;
+mod label_terminal;
 mod list;
 mod loop_;
 mod loop_report;
@@ -125,7 +125,6 @@ enum Verb {
     Mcp(Box<mcp::McpArgs>),
     #[cfg(feature = "server")]
     Serve(Box<serve::ServeArgs>),
-    #[cfg(feature = "server")]
     Label(Box<label::LabelArgs>),
     Check(check::CheckArgs),
     List(list::ListArgs),
@@ -196,7 +195,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Init(args) => init::run(args, printer),
         Verb::Score(args) => runtime()?.block_on(score::run(args, global, printer)),
         Verb::Gate(args) => runtime()?.block_on(gate::run(args, global, printer)),
-        Verb::Hook(args) => hook::run(args, printer),
+        Verb::Hook(args) => hook::run(args, global, printer),
         Verb::Run(args) => runtime()?.block_on(run::run(args, global, printer)),
         Verb::Loop(args) => runtime()?.block_on(loop_::run(args, global, printer)),
         Verb::Replay(args) => replay::run(args, printer),
@@ -214,8 +213,7 @@ fn dispatch(cli: &Cli, printer: &Printer) -> anyhow::Result<Exit> {
         Verb::Mcp(args) => mcp::run(args, global, printer),
         #[cfg(feature = "server")]
         Verb::Serve(args) => runtime()?.block_on(serve::run(args, global, printer)),
-        #[cfg(feature = "server")]
-        Verb::Label(args) => runtime()?.block_on(label::run(args, global, printer)),
+        Verb::Label(args) => label::run(args, global, printer),
         Verb::Check(args) => runtime()?.block_on(check::run(args, printer)),
         Verb::List(args) => list::run(args, global, printer),
         Verb::Schema(args) => schema::run(args, printer),

@@ -9,4 +9,4 @@ mod book;
 mod queue;
 
 pub use self::book::{Book, BookError};
-pub use self::queue::{Entry, Options, Order, Queue, QueueError, Said};
+pub use self::queue::{Choice, Entry, Options, Order, Queue, QueueError, Said};

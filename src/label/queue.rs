@@ -25,6 +25,18 @@ pub enum Order {
     Random(u64),
 }
 
+/// Levels of a scale that are shown as choices at most.
+const MOST_CHOICES: usize = 20;
+
+/// A label that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The label as it is kept.
+    pub label: String,
+    /// The key that stands for it: a digit.
+    pub key: Option<String>,
+}
+
 /// How a queue is filled.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -95,6 +107,26 @@ pub struct Entry {
     pub case: Case,
     /// Its place among the run's cases, where it was judged.
     position: Option<u64>,
+}
+
+impl Entry {
+    /// The texts that a person needs, with their names. Which system wrote the output, and what
+    /// else the data hold, could tell what others think of it.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(&'static str, String)> {
+        let shown = ["input", "context", "expected", "baseline", "output"];
+        let fields = self.case.fields();
+        let texts = shown.into_iter().filter_map(|name| {
+            let text = fields.iter().find(|(own, _)| *own == name)?.1.as_deref();
+            match (text, name) {
+                (Some(""), _) => Some((name, "(empty)".to_owned())),
+                (Some(text), _) => Some((name, text.to_owned())),
+                (None, "output") => Some((name, "(none recorded)".to_owned())),
+                (None, _) => None,
+            }
+        });
+        texts.collect()
+    }
 }
 
 /// Cases in the order in which a person sees them, and the book that their labels go to.
@@ -243,7 +275,7 @@ impl Queue {
     pub fn expected(&self) -> String {
         match self.options.scale {
             Some(scale) => match scale.levels() {
-                Some(levels) if levels.len() <= 20 => {
+                Some(levels) if levels.len() <= MOST_CHOICES => {
                     let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
                     format!("one of {}", levels.join(", "))
                 }
@@ -251,6 +283,33 @@ impl Queue {
             },
             None => format!("one of {}", self.options.choices.join(", ")),
         }
+    }
+
+    /// The labels to choose from, each with the key that stands for it; none where any number
+    /// of a range is one, or there are more than can be shown.
+    #[must_use]
+    pub fn choices(&self) -> Vec<Choice> {
+        let labels: Vec<String> = match self.options.scale {
+            Some(scale) => {
+                let levels = scale.levels().filter(|levels| levels.len() <= MOST_CHOICES);
+                levels.unwrap_or_default().iter().map(f64::to_string).collect()
+            }
+            None => self.options.choices.clone(),
+        };
+        let few = labels.len() <= 9;
+        labels
+            .into_iter()
+            .enumerate()
+            .map(|(i, label)| {
+                let is_digit = label.len() == 1 && label.chars().all(|c| c.is_ascii_digit());
+                let key = match (is_digit, few) {
+                    (true, _) => Some(label.clone()),
+                    (false, true) => Some((i + 1).to_string()),
+                    (false, false) => None,
+                };
+                Choice { label, key }
+            })
+            .collect()
     }
 
     /// Reads what a person gave as a label.

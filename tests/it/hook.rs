@@ -210,15 +210,45 @@ fn limits_of_the_session_and_of_time_hold_too() {
 
 #[test]
 fn what_a_host_says_of_stop_hook_active_changes_nothing() {
-    for said in [json!(true), json!(false), json!(null), json!("maybe")] {
+    let wrong = [json!(true), json!(false), json!(null), json!("maybe")];
+    let hosts = ["codex", "claude-code", "gemini-cli", "codex"];
+    for (said, host) in wrong.into_iter().zip(hosts) {
         let site = Site::new(CHECK);
-        site.prompt("codex");
-        let mut payload = site.payload("codex", "stop");
+        site.prompt(host);
+        let mut payload = site.payload(host, "stop");
         payload["stop_hook_active"] = said.clone();
-        let stop = || blocked("codex", &site.event("codex", &payload.to_string(), &[]));
+        let stop = || blocked(host, &site.event(host, &payload.to_string(), &[]));
         let forced = (0..10).take_while(|_| stop().is_some()).count();
-        assert_eq!(forced, 2, "{said}");
+        assert_eq!(forced, 2, "{host}: {said}");
+        assert_eq!(site.status().1["stop_hook_active"].as_bool(), said.as_bool(), "{host}");
     }
+}
+
+#[test]
+fn fields_of_a_later_version_are_no_fault_of_any_host() {
+    for host in HOSTS {
+        let site = Site::new(CHECK);
+        site.bench.write("work/done.txt", "yes");
+        let mut payload = site.payload(host, "stop");
+        payload["of_a_later_version"] = json!({ "deep": [1, null, "二"] });
+        let ran = site.event(host, &payload.to_string(), &[]).exits(0);
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{host}");
+        assert_eq!(site.status().1["accepted"], true, "{host}");
+    }
+}
+
+#[test]
+fn a_payload_beyond_all_measure_is_an_error_on_record() {
+    let site = Site::new(CHECK);
+    let mut payload = site.payload("codex", "stop");
+    payload["last_assistant_message"] = json!("x".repeat(64 << 20));
+    let ran = site.event("codex", &payload.to_string(), &[]).exits(0);
+    assert!(
+        ran.json()["systemMessage"].as_str().unwrap().contains("longer than"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(site.status().1["cause"], "error");
 }
 
 #[test]
@@ -577,6 +607,64 @@ fn install_shows_the_difference_writes_only_when_told_and_can_be_taken_back() {
     let value: Value =
         serde_json::from_str(&site.bench.read("work/.claude/settings.json")).unwrap();
     assert_eq!(value, serde_json::from_str::<Value>(before).unwrap());
+}
+
+#[test]
+fn every_flag_of_a_hook_can_be_installed_and_reaches_it() {
+    let site = Site::new(CHECK);
+    let words = [
+        "hook",
+        "install",
+        "claude-code",
+        "-c",
+        "../panel.toml",
+        "--yes",
+        "--max-blocks",
+        "9",
+        "--max-unchanged",
+        "1",
+        "--max-session-blocks",
+        "30",
+        "--time-limit",
+        "90s",
+        "--outcome",
+        "../outcome.json",
+        "--session",
+        "a b",
+        "--no-cache",
+        "--host-timeout",
+        "20s",
+        "--on-limit",
+        "allow",
+        "--judged",
+        "changes",
+        "--env-file",
+        "../keys.env",
+        "--store",
+        "../store.db",
+    ];
+    site.bench.write("keys.env", "A_B=1\n");
+    let ran = Ran::of(site.command(&words).output().unwrap()).exits(0);
+    assert!(ran.stderr.contains("goes on without its hook after 8 in a row"), "{}", ran.stderr);
+    let settings: Value =
+        serde_json::from_str(&site.bench.read("work/.claude/settings.json")).unwrap();
+    let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+    for flag in words.iter().filter(|word| word.starts_with("--") && **word != "--yes") {
+        assert!(command.contains(flag), "no {flag} in {command}");
+    }
+    assert!(command.contains("--time-limit 90000ms") && command.contains("'a b'"), "{command}");
+    let payload = site.payload("claude-code", "stop").to_string();
+    let stop = || {
+        let mut shell = assert_cmd::Command::new("sh");
+        shell.args(["-c", command]).current_dir(site.work()).env("HOME", site.bench.path("home"));
+        Ran::of(shell.write_stdin(payload.as_str()).output().unwrap()).exits(0)
+    };
+    assert!(blocked("claude-code", &stop()).is_some());
+    // One round without a change is allowed, and no more; the agent may then stop.
+    let noted = stop();
+    assert!(blocked("claude-code", &noted).is_none() && noted.stdout.contains("systemMessage"));
+    let outcome: Value = serde_json::from_str(&site.bench.read("outcome.json")).unwrap();
+    assert_eq!(outcome["cause"], "no_progress", "{outcome}");
 }
 
 #[test]

@@ -28,6 +28,8 @@ mod coverage;
 #[path = "../support/coverage/mod.rs"]
 mod coverage_runs;
 mod docs;
+#[cfg(all(unix, feature = "server", feature = "mcp"))]
+mod docs_commands;
 mod durability;
 mod external;
 mod gates;
@@ -36,6 +38,7 @@ mod golden;
 mod golden_cases;
 mod hook;
 mod import;
+mod labelling;
 mod local_model;
 mod looks;
 #[cfg(feature = "mcp")]

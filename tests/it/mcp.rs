@@ -493,6 +493,7 @@ fn sessions_that_a_hook_gates_are_told_and_let_through_is_not_accepted() {
             "outcome": {
                 "time": time, "accepted": decision == "accept", "decision": decision,
                 "cause": cause, "answer": "allow", "exit_code": 0, "score": 0.75,
+                "on_undecided": "accept",
             },
         })
         .to_string()
@@ -516,6 +517,38 @@ fn sessions_that_a_hook_gates_are_told_and_let_through_is_not_accepted() {
     let one = server.structured("gate_status", json!({ "id": "s-1" }));
     assert_eq!(one["outcomes"].as_array().unwrap().len(), 1);
     assert_eq!(one["outcomes"][0]["score"], 0.75);
+}
+
+#[test]
+fn gates_with_an_outcome_file_are_told_and_a_policy_is_no_acceptance() {
+    let bench = Workbench::with_rules();
+    bench.write("good.txt", "one two");
+    bench.write("long.txt", "one two three four five six");
+    bench.run(&["gate", "good.txt"]).exits(0);
+    let mut server = Server::begun(&bench);
+    assert_eq!(server.structured("gate_status", json!({}))["outcomes"], json!([]));
+    bench.run(&["gate", "long.txt", "--outcome", "out/a.json"]).exits(1);
+    bench.run(&["gate", "good.txt", "--outcome", "out/a.json"]).exits(0);
+    bench.write("broken.toml", "[[judge]]\nname = \"c\"\nkind = \"command\"\nchecks = [{ argv = [\"sh\", \"-c\", \"exit 127\"] }]\n");
+    let words = ["gate", "-c", "broken.toml", "good.txt", "--outcome", "b.json"];
+    bench.run(&[&words[..], &["--on-undecided", "accept"]].concat()).exits(0);
+    let status = server.structured("gate_status", json!({}));
+    let outcomes = status["outcomes"].as_array().unwrap();
+    let told: Vec<_> =
+        outcomes.iter().map(|own| (own["kind"].as_str().unwrap(), &own["decision"])).collect();
+    assert_eq!(told, [("gate", &json!("undecided")), ("gate", &json!("accept"))]);
+    assert!(outcomes[0]["id"].as_str().unwrap().ends_with("b.json"), "{status}");
+    assert!(
+        outcomes[0]["summary"].as_str().unwrap().contains("0, though nothing was accepted"),
+        "{status}"
+    );
+    let one = server.structured("gate_status", json!({ "id": "out/a.json" }));
+    assert_eq!(one["outcomes"][0]["accepted"], 1, "{one}");
+    for none in ["a", "json", "b.jso", ""] {
+        let refused = server.call("gate_status", json!({ "id": none }));
+        let known = none.is_empty() || refused["isError"] == true;
+        assert!(known, "{none}: {refused}");
+    }
 }
 
 #[test]
@@ -595,6 +628,39 @@ async fn over_http_both_eras_are_answered_without_a_session() {
     assert_eq!(status, 200, "{judged}");
     assert_eq!(judged["result"]["structuredContent"]["decision"], "accept");
     assert_eq!(judged["result"]["resultType"], "complete");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_http_broken_and_oversized_bodies_are_refused_and_the_next_is_answered() {
+    let bench = Workbench::with_rules();
+    let server = Server::start(&bench, &["mcp", "--http", "127.0.0.1:0"]);
+    let url = server.url();
+    let huge =
+        json!({ "name": "score", "arguments": { "task": "q", "answer": "x".repeat(8 << 20) } });
+    let bodies = [
+        "{".to_owned(),
+        String::new(),
+        "[]".to_owned(),
+        "[".repeat(100_000),
+        "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": NaN}".to_owned(),
+        request("tools/call", &huge).to_string(),
+    ];
+    for body in bodies {
+        let shown: String = body.chars().take(60).collect();
+        let sent = reqwest::Client::new()
+            .post(&url)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(body);
+        // A server that refuses before it has read all may hang up on who still writes.
+        if let Ok(answer) = sent.send().await {
+            assert!(answer.status().is_client_error(), "{shown}: {}", answer.status());
+        }
+    }
+    let call = json!({ "name": "score", "arguments": { "task": "q", "answer": "one" } });
+    let version = [("mcp-protocol-version", "2025-11-25")];
+    let (status, judged) = post(&url, &version, &request("tools/call", &call)).await;
+    assert_eq!((status, &judged["result"]["isError"]), (200, &json!(false)), "{judged}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -78,6 +78,29 @@ async fn score_and_gate_answer_with_the_json_that_the_program_prints() {
     assert_eq!(gated.json()["case"], printed_id(&bench, &long));
 }
 
+#[tokio::test]
+async fn a_gate_answers_in_the_words_of_the_program_where_text_is_asked_for() {
+    let (bench, serving) = rules();
+    let gate = |case: Value, accept: &'static str| {
+        let request = serving.request(Method::POST, "/v1/gate").header("accept", accept);
+        answer(request.json(&case))
+    };
+    let good = gate(json!({ "output": "one 二" }), "text/plain").await.is(200);
+    assert_eq!(good.header("content-type"), "text/plain; charset=utf-8");
+    assert_eq!((good.header("venire-exit-code"), good.header("vary")), ("0", "accept"));
+    bench.write("good.txt", "one 二");
+    assert_eq!(good.text, bench.run(&["gate", "good.txt"]).exits(0).stdout);
+    let bad = gate(json!({ "output": "" }), "text/plain, application/json").await.is(200);
+    assert_eq!(bad.header("venire-exit-code"), "1");
+    assert!(bad.text.starts_with("reject: score ") && bad.text.contains("next"), "{}", bad.text);
+    assert!(bad.text.lines().count() <= 40 && bad.text.ends_with('\n'), "{}", bad.text);
+    let other = gate(json!({ "output": "one" }), "application/json, text/plain").await.is(200);
+    assert_eq!(other.json()["decision"], "accept");
+    // An error is one to programs too, whatever they read otherwise.
+    let wrong = gate(json!({ "outputt": "one" }), "text/plain").await.is(422);
+    assert_eq!(wrong.kind(), "unusable");
+}
+
 /// The content hash that the program gives a case without an id.
 fn printed_id(bench: &Workbench, case: &Value) -> Value {
     bench.write("other.json", case.to_string());

@@ -270,7 +270,7 @@ fn in_a_browser_pages_fit_ask_nobody_else_and_run_no_hostile_script() {
     let loops = bench.run(&["review", "--json"]).exits(0).json();
     let run = loops[0]["run"].as_str().unwrap();
     for (width, height, scheme) in
-        [(1200, 900, "light"), (1200, 900, "dark"), (390, 844, "light"), (390, 844, "dark")]
+        [(1200, 900, "light"), (1200, 900, "dark"), (375, 812, "light"), (375, 812, "dark")]
     {
         browser.screen(width, height, scheme);
         for (name, path) in [
@@ -286,6 +286,10 @@ fn in_a_browser_pages_fit_ask_nobody_else_and_run_no_hostile_script() {
             browser.go(&format!("{}{path}", serving.url));
             assert_ne!(browser.value("document.title"), "taken", "{path}");
             browser.is_well(&serving.url);
+            if ["home", "loops", "profiles", "review"].contains(&name) {
+                let cut = browser.value("[...document.querySelectorAll('.scroll')].filter(own => own.scrollWidth > own.clientWidth).length");
+                assert_eq!(cut, 0, "{path} at {width}: a table is cut off");
+            }
             browser.picture(&format!("{name}-{width}-{scheme}"));
         }
         let ground = browser.value("getComputedStyle(document.body).backgroundColor");
@@ -312,13 +316,14 @@ fn the_queues_are_worked_by_the_keyboard_alone() {
         "ana.csv",
     ];
     let serving = Serving::start(&bench, &arguments);
-    browser.screen(390, 844, "dark");
+    browser.screen(375, 812, "dark");
     browser.go(&serving.url);
-    browser.picture("label-390-dark");
+    browser.picture("label-375-dark");
     browser.press(&["4", "Enter"]);
     browser.until("document.title === 'Case 2 of 13'");
+    let first = browser.value("document.querySelector('[name=case]').value");
     browser.press(&["s"]);
-    browser.until("document.querySelector('[data-key=s]')");
+    browser.until(&format!("document.querySelector('[name=case]').value !== {first}"));
     browser.press(&["2", "5", "Enter"]);
     browser.until("document.title === 'Case 3 of 13'");
     browser.screen(1200, 900, "light");

@@ -61,6 +61,13 @@ impl Host {
         }
     }
 
+    /// How many forced continuations in a row the host allows before it goes on without its
+    /// hook, as a success; `None` where it has no such limit that is known.
+    #[must_use]
+    pub fn own_cap(self) -> Option<u32> {
+        (self == Self::ClaudeCode).then_some(8)
+    }
+
     /// Whether the host can be told to end a session, so that its own record does not read as
     /// a success.
     #[must_use]

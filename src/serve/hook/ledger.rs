@@ -225,11 +225,7 @@ impl Ledger {
         };
         let sessions = folder.join("sessions");
         std::fs::create_dir_all(&sessions).map_err(io("make the folder", &sessions))?;
-        let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            // So that an agent that adds everything does not commit it.
-            std::fs::write(&ignore, "*\n").map_err(io("write", &ignore))?;
-        }
+        ignore_all(folder).map_err(io("write into", folder))?;
         let hash = blake3::hash(session.as_bytes()).to_hex();
         let path = sessions.join(format!("{}-{}.json", host.name(), &hash[..16]));
         let lock_path = path.with_extension("lock");
@@ -272,6 +268,12 @@ impl Ledger {
             .and_then(|text| write_whole(&self.path, &text))
             .map_err(|source| LedgerError::Io { what: "write", path: self.path.clone(), source })
     }
+}
+
+/// Lets git ignore a folder of ours, so that an agent that adds everything does not commit it.
+pub(super) fn ignore_all(folder: &Path) -> std::io::Result<()> {
+    let ignore = folder.join(".gitignore");
+    if ignore.exists() { Ok(()) } else { std::fs::write(&ignore, "*\n") }
 }
 
 fn read(text: &str) -> Result<Session, String> {

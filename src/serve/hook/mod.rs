@@ -8,6 +8,7 @@
 
 mod answer;
 mod event;
+mod gates;
 mod host;
 mod install;
 mod judging;
@@ -22,6 +23,7 @@ mod workspace;
 
 pub use self::answer::{Answer, Reply};
 pub use self::event::{Event, EventError, EventKind, ToolUse};
+pub use self::gates::{Gate, Gates};
 pub use self::host::Host;
 pub use self::install::{Entry, InstallError, Scope, merged, settings_file};
 pub use self::judging::{Bench, Hook, Seating};

@@ -13,7 +13,7 @@ use crate::panel::Panel;
 use crate::ruling::{Decision, Ruling};
 use crate::verdict::Fingerprint;
 
-/// Rulings kept at most; the oldest go first.
+/// Files of a folder kept at most; the oldest go first.
 const MOST: usize = 512;
 
 /// Kept rulings in a folder.
@@ -61,22 +61,25 @@ impl Verdicts {
             return Ok(());
         }
         write_whole(&self.path(key), &serde_json::to_string(ruling)?)?;
-        self.prune()
+        prune(&self.folder)
     }
+}
 
-    fn prune(&self) -> std::io::Result<()> {
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if let Ok(time) = entry.metadata().and_then(|metadata| metadata.modified()) {
-                files.push((time, entry.path()));
-            }
+/// Removes the oldest JSON files of a folder beyond the most that are kept.
+pub(super) fn prune(folder: &Path) -> std::io::Result<()> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.path().extension().is_some_and(|extension| extension == "json")
+            && let Ok(time) = entry.metadata().and_then(|metadata| metadata.modified())
+        {
+            files.push((time, entry.path()));
         }
-        files.sort();
-        for (_, path) in files.iter().take(files.len().saturating_sub(MOST)) {
-            // Another hook may have removed it.
-            let _ = std::fs::remove_file(path);
-        }
-        Ok(())
     }
+    files.sort();
+    for (_, path) in files.iter().take(files.len().saturating_sub(MOST)) {
+        // Another process may have removed it.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }

@@ -155,6 +155,18 @@ pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     }
 }
 
+/// A text, which ends its last line. It too may be about somebody's texts.
+pub(super) fn text(mut text: String) -> Response {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut response = (StatusCode::OK, text).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// What a handler that panicked is answered with; the words of the panic go to the log only.
 pub(super) fn of_panic(panic: Box<dyn Any + Send + 'static>) -> HttpResponse<Body> {
     let words = panic

@@ -1,13 +1,14 @@
 //! `/v1/score`, `/v1/gate` and `/v1/score/batch`: a case in, a ruling out.
 //!
-//! The JSON is that of `venire score --json` and `venire gate --json`. A ruling is an answer
-//! whatever it says: a judge that failed is a status in it.
+//! The JSON is that of `venire score --json` and `venire gate --json`; a gate also answers in
+//! words, for whoever asks for text. A ruling is an answer whatever it says: a judge that
+//! failed is a status in it.
 
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, VARY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream, StreamExt as _};
@@ -22,6 +23,8 @@ use super::body;
 use super::fault::{self, ErrorDetail, Fault};
 use super::service::Service;
 use crate::case::Case;
+use crate::report::advice::{Reader, advice};
+use crate::report::words::plain_lines;
 use crate::ruling::{Decision, Ruling};
 
 /// Cases of one batch in judgement at a time at most: other requests have their turn too.
@@ -43,7 +46,7 @@ pub(super) async fn score(
     Ok(fault::json(StatusCode::OK, &ruling))
 }
 
-/// Judges a case, with the decision as a header too.
+/// Judges a case, with the decision as a header too; in words where text is asked for.
 pub(super) async fn gate(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
@@ -55,9 +58,29 @@ pub(super) async fn gate(
         Decision::Reject => "1",
         Decision::Undecided => "3",
     };
-    let mut response = fault::json(StatusCode::OK, &ruling);
+    let mut response = if wants_text(&headers) {
+        fault::text(plain_lines(&advice(&ruling, Reader::Agent)))
+    } else {
+        fault::json(StatusCode::OK, &ruling)
+    };
     response.headers_mut().insert(EXIT_CODE, HeaderValue::from_static(code));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
     Ok(response)
+}
+
+/// Whether the first type in `accept` that can be answered with is text. Weights are not
+/// weighed: who lists both in the other order gets JSON.
+fn wants_text(headers: &HeaderMap) -> bool {
+    let listed = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let essences = listed
+        .flat_map(|value| value.split(','))
+        .map(|part| part.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    let mut known = essences.filter_map(|essence| match essence.as_str() {
+        "text/plain" | "text/*" => Some(true),
+        "application/json" | "application/*" | "*/*" => Some(false),
+        _ => None,
+    });
+    known.next().unwrap_or(false)
 }
 
 async fn one(service: &Arc<Service>, headers: &HeaderMap, body: Body) -> Result<Ruling, Fault> {
@@ -237,6 +260,40 @@ async fn next_line(
         reader.consume(taken);
         if end.is_some() {
             return Ok(Some(line));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_for_who_asks_for_it_first() {
+        let wants = |lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(ACCEPT, HeaderValue::from_static(line));
+            }
+            wants_text(&headers)
+        };
+        for text in [
+            &["text/plain"][..],
+            &["Text/Plain; charset=utf-8, application/json"],
+            &["text/html, text/plain"],
+            &["text/html", "text/*"],
+        ] {
+            assert!(wants(text), "{text:?}");
+        }
+        for json in [
+            &[][..],
+            &["*/*"],
+            &["application/json, text/plain"],
+            &["text/html"],
+            &["text/plainer"],
+            &[""],
+        ] {
+            assert!(!wants(json), "{json:?}");
         }
     }
 }

@@ -304,7 +304,9 @@ fn of_judging(writer: &mut Writer) -> Vec<Route> {
         errors: OF_BODIES,
         open: false,
     };
-    let mut gated = content(JSON, &ruling, "the ruling");
+    let mut gated =
+        content(JSON, &ruling, "the ruling, or the decision and what to change as text");
+    gated["content"]["text/plain"] = json!({ "schema": { "type": "string" } });
     gated["headers"] = json!({ "venire-exit-code": {
         "description": "the exit code of `venire gate`: 0 accepted, 1 rejected, 3 undecided",
         "schema": { "type": "string", "enum": ["0", "1", "3"] },
@@ -336,7 +338,7 @@ fn of_judging(writer: &mut Writer) -> Vec<Route> {
             "/v1/gate",
             "gate",
             "Judge a case for a script",
-            "What `venire gate --json` prints, with the decision as a header too.",
+            "What `venire gate --json` prints, with the decision as a header too; with `accept: text/plain` the decision and what to change, in at most 40 lines.",
             body(JSON, &case),
             gated,
         ),

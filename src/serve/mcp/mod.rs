@@ -10,7 +10,6 @@ mod explain;
 mod http;
 mod record;
 mod score;
-mod sessions;
 mod status;
 mod wire;
 
@@ -48,14 +47,14 @@ pub struct Tools {
     recorder: Recorder,
     replies: Arc<dyn ReplyStore>,
     ledger: Arc<Ledger>,
-    /// The folder in which the folders of loops and of hooks are.
+    /// The folder in which the folders of loops, of hooks and of gates are.
     folder: PathBuf,
 }
 
 impl Tools {
     /// Tools of a panel, whose rulings `recorder` keeps, whose judges' replies are kept in
-    /// `replies`, and whose money is counted in `ledger`. `folder` is where loops and hooks
-    /// keep theirs (`.venire`); it need not be there.
+    /// `replies`, and whose money is counted in `ledger`. `folder` is where loops, hooks
+    /// and gates keep theirs (`.venire`); it need not be there.
     #[must_use]
     pub fn new(
         panel: Panel,

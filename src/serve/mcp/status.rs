@@ -1,8 +1,8 @@
 //! The tool `gate_status`: how the last judgements ended, as they are recorded.
 //!
 //! It looks and judges nothing, and what it says outlives the server: the store has the
-//! answers that were judged here and the runs, and beside it lie the loops and the sessions of
-//! coding agents' hooks.
+//! answers that were judged here and the runs, and beside it lie the loops, the sessions of
+//! coding agents' hooks and the outcomes of gates.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::definition::{self, Definition};
 use super::score::summary;
-use super::sessions::{self, Session};
 use crate::control::log::{Kept, kept};
 use crate::control::{Class, Reason};
 use crate::report::words::plural;
 use crate::ruling::{Decision, Ruling};
 use crate::score::Score;
+use crate::serve::hook::{Cause, Gate, Gates, Outcome as Found, Session, session_files};
 use crate::store::{Decisions, ONE_BY_ONE, RunRecord, Store, StoreError};
 
 pub(super) const NAME: &str = "gate_status";
@@ -30,8 +30,8 @@ const MOST: usize = 50;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    /// A run, a loop or a coding agent's session: its id, or the beginning of it. Without it,
-    /// the newest ones.
+    /// A run, a loop or a coding agent's session: its id, or the beginning of it; or a gate's
+    /// outcome file, or the end of its path. Without it, the newest ones.
     #[serde(default)]
     #[schemars(with = "String")]
     id: Option<String>,
@@ -62,6 +62,8 @@ enum Kind {
     Loop,
     /// A coding agent's session that a hook gates.
     Hook,
+    /// What `venire gate` judged for a file of outcomes.
+    Gate,
 }
 
 /// How one thing ended, or how far it has come.
@@ -69,9 +71,9 @@ enum Kind {
 struct Outcome {
     /// What it was.
     kind: Kind,
-    /// Its id.
+    /// Its id; for a gate its outcome file.
     id: String,
-    /// When it began, or when a hook judged last, in UTC.
+    /// When it began, or when a hook or gate judged last, in UTC.
     time: String,
     /// `running`, `interrupted` or `finished`; what says `running` may have died.
     state: String,
@@ -93,7 +95,7 @@ pub(super) fn definition() -> Definition {
     Definition {
         name: NAME,
         title: "What was judged last",
-        description: "Says how the last judgements ended, from venire's records: answers judged by `score`, sessions gated by a hook, runs and loops, the newest first. Judges nothing and costs nothing.".into(),
+        description: "Says how the last judgements ended, from venire's records: answers judged by `score`, sessions gated by a hook, gates with an outcome file, runs and loops, the newest first. Judges nothing and costs nothing.".into(),
         input_schema: definition::input::<Arguments>(),
         output_schema: definition::output::<Status>(),
         reads_only: true,
@@ -101,7 +103,7 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-/// Looks into the store, and into the folders `loops` and `hooks` of `folder`.
+/// Looks into the store, and into the folders `loops`, `hooks` and `gates` of `folder`.
 pub(super) fn look(arguments: &Arguments, store: &Path, folder: &Path) -> Result<Status, String> {
     let limit = arguments.limit.unwrap_or(FEW);
     if !(1..=MOST).contains(&limit) {
@@ -121,15 +123,19 @@ pub(super) fn look(arguments: &Arguments, store: &Path, folder: &Path) -> Result
     }
     let loops = kept(&folder.join("loops"));
     outcomes.extend(loops.iter().filter(|own| wanted(&own.run)).take(limit).map(of_loop));
-    let sessions = sessions::kept(&folder.join("hooks"));
-    outcomes.extend(sessions.iter().filter(|own| wanted(&own.session)).map(of_session));
+    let sessions = session_files(&folder.join("hooks")).map_err(|error| error.to_string())?;
+    outcomes.extend(sessions.iter().filter(|own| wanted(&own.session)).filter_map(of_session));
+    let gates = Gates::in_folder(folder).all();
+    let gates = gates.map_err(|error| format!("failed to read the outcomes of gates: {error}"))?;
+    let wanted = |file: &str| arguments.id.as_ref().is_none_or(|part| is_part(file, part));
+    outcomes.extend(gates.iter().filter(|own| wanted(&own.file)).map(of_gate));
     outcomes.sort_by(|a, b| (&b.time, &b.id).cmp(&(&a.time, &a.id)));
     outcomes.truncate(limit);
     let summary = match (outcomes.first(), &arguments.id) {
         (Some(newest), _) => newest.summary.clone(),
         (None, Some(id)) => {
             return Err(format!(
-                "no run, loop or session has an id that begins with `{id}`: call `{NAME}` without `id` for those there are"
+                "no run, loop, session or gate is known as `{id}`: call `{NAME}` without `id` for those there are"
             ));
         }
         (None, None) => "nothing was judged yet".into(),
@@ -178,26 +184,58 @@ fn of_run(store: &Store, run: &RunRecord) -> Result<Outcome, StoreError> {
     })
 }
 
-fn of_session(own: &Session) -> Outcome {
+/// Whether a text names a file: by all of its path, or by whole parts at the end of it.
+fn is_part(file: &str, text: &str) -> bool {
+    !text.is_empty() && Path::new(file).ends_with(text)
+}
+
+/// A coding agent's session; `None` before it was judged.
+fn of_session(own: &Session) -> Option<Outcome> {
+    let found = own.outcome.as_ref()?;
+    let decision = found.decision.unwrap_or(Decision::Undecided);
+    let summary = format!(
+        "{decision} ({}) in a session of {}, which was answered `{}`",
+        found.cause.name(),
+        own.host,
+        found.answer
+    );
+    // A host that was told so makes its agent go on.
+    let state = if found.answer == "block" { "running" } else { "finished" };
+    Some(of_found(Kind::Hook, &own.session, found, state, summary))
+}
+
+fn of_gate(own: &Gate) -> Outcome {
     let found = &own.outcome;
     let decision = found.decision.unwrap_or(Decision::Undecided);
+    let cause = found.cause.name();
+    let (state, summary) = if found.cause == Cause::Judging {
+        ("running", format!("a gate that judges, or was killed while it did; see {}", own.file))
+    } else {
+        let code = found.exit_code;
+        let passed =
+            if code == 0 && !found.accepted { ", though nothing was accepted" } else { "" };
+        let summary = format!("{decision} ({cause}) by a gate that ended with {code}{passed}");
+        ("finished", format!("{summary}; see {}", own.file))
+    };
+    of_found(Kind::Gate, &own.file, found, state, summary)
+}
+
+/// What a hook or a gate found. What could not be judged counts as undecided.
+fn of_found(kind: Kind, id: &str, found: &Found, state: &str, summary: String) -> Outcome {
+    let decision = found.decision.unwrap_or(Decision::Undecided);
     let one = |this: Decision| u64::from(decision == this);
-    let decided = found.decision.is_some_and(|decision| decision != Decision::Undecided);
+    let decided = decision != Decision::Undecided;
     Outcome {
-        kind: Kind::Hook,
-        id: own.session.clone(),
+        kind,
+        id: id.to_owned(),
         time: found.time.clone(),
-        // A host that was told so makes its agent go on.
-        state: if found.answer == "block" { "running" } else { "finished" }.into(),
+        state: state.to_owned(),
         decision: Some(decision),
         score: found.score.filter(|_| decided).and_then(|score| Score::new(score).ok()),
         accepted: one(Decision::Accept),
         rejected: one(Decision::Reject),
         undecided: one(Decision::Undecided),
-        summary: format!(
-            "{decision} ({}) in a session of {}, which was answered `{}`",
-            found.cause, own.host, found.answer
-        ),
+        summary,
     }
 }
 

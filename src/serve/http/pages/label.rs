@@ -11,7 +11,6 @@ use serde::Deserialize;
 use super::super::fault::Fault;
 use super::super::service::{Labelling, Service};
 use super::{Place, apart, filled, form, go_to, page as whole};
-use crate::case::Case;
 use crate::label::{BookError, Queue, QueueError};
 use crate::report::html::case_body;
 use crate::report::words::{plain, plain_lines};
@@ -57,13 +56,19 @@ pub(in super::super) async fn page(State(service): State<Arc<Service>>) -> Resul
         let own = labelling(&read)?;
         let queue = queue(own);
         let (done, total) = queue.progress();
-        let next = queue.next().map(|entry| &entry.case);
+        let next = queue.next();
+        let texts = next.map(|entry| {
+            let texts = entry.texts().into_iter();
+            texts
+                .map(|(name, text)| context! { name, text => plain_lines(&text) })
+                .collect::<Vec<_>>()
+        });
         let values = context! {
             done, total, share => format!("{:.1}", 1000.0 * done as f64 / total.max(1) as f64),
             rater => plain(queue.book().rater()), criterion => plain(queue.book().criterion()),
             path => plain(&queue.book().path().display().to_string()), wrong => "",
             last => last(&queue)?, question => plain(&own.question),
-            case => next.map(|case| case.id.as_str()), texts => next.map(texts),
+            case => next.map(|entry| entry.case.id.as_str()), texts,
             levels => levels(own, &queue),
             low => queue.options().scale.map(|scale| scale.low()),
             high => queue.options().scale.map(|scale| scale.high()),
@@ -78,54 +83,16 @@ pub(in super::super) async fn page(State(service): State<Arc<Service>>) -> Resul
     whole(&service, Place::Label, &title, &[], &body)
 }
 
-/// The texts that a person needs. Which system wrote the output, and what else the data hold,
-/// could tell what others think of it.
-fn texts(case: &Case) -> Vec<Value> {
-    let shown = ["input", "context", "expected", "baseline", "output"];
-    let fields = case.fields();
-    shown
-        .into_iter()
-        .filter_map(|name| {
-            let text = fields.iter().find(|(own, _)| *own == name)?.1.as_deref();
-            let text = match (text, name) {
-                (Some(""), _) => "(empty)".to_owned(),
-                (Some(text), _) => plain_lines(text),
-                (None, "output") => "(none recorded)".to_owned(),
-                (None, _) => return None,
-            };
-            Some(context! { name, text })
-        })
-        .collect()
-}
-
-/// The labels to choose from, each with its key; none where any number of a range is one.
+/// The labels to choose from, each with its key and what it means.
 fn levels(own: &Labelling, queue: &Queue) -> Vec<Value> {
-    let options = queue.options();
-    let names: Vec<String> = match options.scale {
-        Some(scale) => {
-            let levels = scale.levels().filter(|levels| levels.len() <= 20).unwrap_or_default();
-            levels.iter().map(f64::to_string).collect()
+    let choices = queue.choices().into_iter().map(|choice| {
+        let meaning = own.anchors.iter().find(|(level, _)| *level == choice.label);
+        context! {
+            value => choice.label, key => choice.key,
+            meaning => meaning.map(|(_, words)| plain(words)).unwrap_or_default(),
         }
-        None => options.choices.clone(),
-    };
-    let few = names.len() <= 9;
-    names
-        .iter()
-        .enumerate()
-        .map(|(i, name)| {
-            let is_digit = name.len() == 1 && name.chars().all(|c| c.is_ascii_digit());
-            let key = match (is_digit, few) {
-                (true, _) => name.clone(),
-                (false, true) => (i + 1).to_string(),
-                (false, false) => String::new(),
-            };
-            let meaning = own.anchors.iter().find(|(level, _)| level == name);
-            context! {
-                value => name.as_str(), key,
-                meaning => meaning.map(|(_, words)| plain(words)).unwrap_or_default(),
-            }
-        })
-        .collect()
+    });
+    choices.collect()
 }
 
 /// What was labelled last, with what the judges said of it.

@@ -12,9 +12,9 @@ use super::super::runs::path;
 use super::super::service::Service;
 use super::{Place, apart, filled, in_path, moment, page as whole};
 use crate::case::Case;
-use crate::control::Class;
-use crate::control::log;
+use crate::control::log::{self, RunEnd};
 use crate::control::watch::{Doing, Generation, LoopView, watch};
+use crate::control::{Class, Reason};
 use crate::report::html::case_body;
 use crate::report::words::{beginning, number, plain, plain_lines, shortened};
 
@@ -29,7 +29,7 @@ pub(in super::super) async fn list(State(service): State<Arc<Service>>) -> Resul
         .map(|own| {
             context! {
                 run => plain(&own.run), link => in_path(&own.run), generations => own.generations,
-                reason => own.end.name(),
+                state => state(own.end),
                 task => plain(&shortened(&own.task, 80)), time => moment(&own.time),
             }
         })
@@ -72,6 +72,14 @@ pub(in super::super) async fn one(
     };
     let body = filled(include_str!("loop.html"), values)?;
     whole(&service, Place::Loops, &title(&view), &facts(&view), &body)
+}
+
+/// How a loop stands, in words.
+fn state(end: RunEnd) -> String {
+    match end {
+        RunEnd::Ended(Reason::AwaitingHuman) => "waits for a person".to_owned(),
+        end => end.name().replace('_', " "),
+    }
 }
 
 fn title(view: &LoopView) -> String {

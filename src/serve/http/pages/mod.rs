@@ -200,10 +200,10 @@ fn in_path(text: &str) -> String {
         .collect()
 }
 
-/// A time to the second.
+/// A time in UTC, to the second.
 fn moment(time: &str) -> String {
     let whole = time.split('.').next().unwrap_or_default().trim_end_matches('Z');
-    words::plain(&whole.replace('T', " "))
+    words::plain(&format!("{} UTC", whole.replace('T', " ")))
 }
 
 /// Work on files, away from the threads that answer requests.
