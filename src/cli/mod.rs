@@ -51,6 +51,7 @@ mod show;
 mod sides;
 mod stop;
 mod summary;
+mod truth;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

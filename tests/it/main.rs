@@ -35,6 +35,7 @@ mod golden;
 mod golden_cases;
 mod hook;
 mod import;
+mod labelled_runs;
 mod local_model;
 mod looks;
 #[cfg(feature = "mcp")]
