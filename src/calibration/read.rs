@@ -56,6 +56,9 @@ pub struct Inputs<'a> {
     pub orders: Orders,
     /// Scales of judges by name; the empty name is every other judge.
     pub judge_scales: BTreeMap<String, Scale>,
+    /// Whether graded scores of a run without a declared scale are brought onto the labels'
+    /// one, as in [`TableOptions::scale_units`].
+    pub scale_units: bool,
     /// The judges to use; all of them where empty.
     pub judges: Vec<String>,
     /// Whether judges of a run that have no vote on its panel are left out, unless they are
@@ -82,6 +85,8 @@ pub struct Joined {
     pub group: String,
     /// What to know of the judgements before trusting what follows from them.
     pub warnings: Vec<String>,
+    /// What was taken as meant, and nobody said.
+    pub notes: Vec<String>,
 }
 
 impl Joined {
@@ -109,6 +114,7 @@ impl Joined {
             },
             group: self.group,
             warnings: self.warnings,
+            notes: self.notes,
         })
     }
 }
@@ -147,6 +153,7 @@ impl Inputs<'_> {
             judge_scales: self.judge_scales.clone(),
             judges: self.judges.clone(),
             unit_scores: matches!(self.judgements, Judgements::Runs(..)),
+            scale_units: self.scale_units,
             keep_unlabelled: self.keep_unlabelled,
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
@@ -191,7 +198,8 @@ impl Inputs<'_> {
             items.group_hint = group_hint::of_ids(table.cases());
         }
         let group = self.grouping.describe();
-        Ok(Joined { table, items, groups, group, warnings })
+        let notes = brought(&table, self.scale_units && self.judge_scales.is_empty());
+        Ok(Joined { table, items, groups, group, warnings, notes })
     }
 
     fn label_set(
@@ -205,6 +213,18 @@ impl Inputs<'_> {
             (None, None) => Err(CalibrationError::ItemsNeeded { option: "without `--labels`, " }),
         }
     }
+}
+
+/// Says that scores of a run were brought onto the labels' scale.
+fn brought(table: &Table, automatic: bool) -> Vec<String> {
+    let Some(scale) = table.labels.scale.scale.filter(|_| automatic) else { return Vec::new() };
+    let unit = [scale.low(), scale.high()];
+    if unit == [0.0, 1.0] || !table.judges.iter().any(|judge| judge.unit == Some(unit)) {
+        return Vec::new();
+    }
+    vec![format!(
+        "the run's scores in [0,1] are brought onto the labels' scale {scale}, a score being the place on it; `--judge-scale` says otherwise"
+    )]
 }
 
 /// What each judge's scores were read from.

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured};
-use super::labelled::{LabelledCase, Labels};
+use super::labelled::{LabelledCase, Labels, Target};
 use super::positive::Positive;
 use crate::dataset::{Judgement, Order};
-use crate::score::Scale;
+use crate::score::{Scale, Score};
 use crate::stats::distribution::student_critical;
 use crate::stats::interval::wilson;
 use crate::stats::{Estimate, Interval, Method, Reason};
@@ -54,6 +54,10 @@ pub struct TableOptions {
     pub judges: Vec<String>,
     /// Whether scores without a declared scale are in [0,1] by their making: those of a run.
     pub unit_scores: bool,
+    /// Whether such scores, where they are graded and of no declared scale, are brought onto
+    /// the labels' scale: a score is the place on the judge's scale, and means the label in
+    /// that place.
+    pub scale_units: bool,
     /// Whether judged cases without a label stay in the table: [`LabelledCase::is_labelled`]
     /// tells them apart, and nothing else about them is a truth. For the rate of unlabelled
     /// data only.
@@ -600,6 +604,7 @@ impl TableBuilder {
                 });
             }
         }
+        self.scale_units();
         let kept = self.keep_judged_cases();
         let judges = self.columns();
         let counts = Counts {
@@ -621,6 +626,32 @@ impl TableBuilder {
             judges,
             counts,
         })
+    }
+
+    /// Brings graded scores in [0,1] onto the labels' scale, as if that had been declared.
+    fn scale_units(&mut self) {
+        let labels = self.labels.scale.scale.filter(|own| (own.low(), own.high()) != (0.0, 1.0));
+        let (Some(scale), Target::LabelScale) = (labels, self.labels.target) else { return };
+        if !(self.options.scale_units && self.options.unit_scores) {
+            return;
+        }
+        let scales = &self.options.judge_scales;
+        let scaled: Vec<bool> = (self.judges.iter().zip(&self.seen))
+            .map(|(name, seen)| {
+                !scales.contains_key(name)
+                    && !scales.contains_key("")
+                    && matches!(self.orientation(seen), Orientation::Number)
+            })
+            .collect();
+        for row in &mut self.rows {
+            if scaled[row.judge as usize]
+                && let Ok(score) = Score::new(row.score)
+            {
+                row.score = scale.value(score);
+            }
+        }
+        let names = self.judges.iter().zip(scaled).filter(|(_, scaled)| *scaled);
+        self.options.judge_scales.extend(names.map(|(name, _)| (name.clone(), Scale::UNIT)));
     }
 
     fn check_overlap(&self) -> Result<(), CalibrationError> {

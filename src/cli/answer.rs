@@ -107,7 +107,7 @@ impl AnswerArgs {
                 output.as_os_str() != "-",
                 "`-o -` has no place beside the result on stdout: use `--json`"
             );
-            super::export::check(output)?;
+            super::export::check(output, &super::export::RowArgs::default())?;
         }
         warn(&panel, printer);
         let replies: Arc<dyn ReplyStore> = if panel.seats.iter().any(|s| s.judge.model().is_some())

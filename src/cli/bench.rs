@@ -116,6 +116,9 @@ pub(super) fn run(args: &BenchArgs, global: &Global, printer: &Printer) -> anyho
         }
     }
     let joined = join.join(global, args.data.as_deref(), false)?;
+    for note in &joined.notes {
+        printer.say(note);
+    }
     let (mut panels, ruled) = if join.runs.is_empty() {
         (Vec::new(), Vec::new())
     } else {

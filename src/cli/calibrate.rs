@@ -172,8 +172,11 @@ pub(super) fn run(
         Some(share) if !args.unseal => joined.without_sealed(share)?,
         _ => joined,
     };
+    for note in &joined.notes {
+        printer.say(note);
+    }
     let slices = args.slice.iter().map(|field| {
-        let slices = args.join.slices(&joined, field)?;
+        let slices = args.join.slices(&joined, field, global)?;
         Ok(SlicedBy { field: field.clone(), slices })
     });
     let slices = slices.collect::<anyhow::Result<Vec<_>>>()?;

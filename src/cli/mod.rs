@@ -52,6 +52,7 @@ mod sides;
 mod stop;
 mod summary;
 mod targets;
+mod truth;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

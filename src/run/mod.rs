@@ -8,7 +8,10 @@
 pub mod joined;
 pub mod rows;
 pub mod select;
+mod share;
+mod sources;
 mod tally;
+pub mod truth;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +21,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use self::tally::{AcceptedShare, JudgeTally, Tally};
+pub use self::share::Share;
+pub use self::sources::{MOST_SOURCES, SourceResult};
+pub use self::tally::{JudgeTally, Origin, Tally};
 use crate::case::Case;
 use crate::panel::decide::NOT_NEEDED;
 use crate::panel::{Known, Listener, Panel};
@@ -86,8 +91,8 @@ pub enum RunError {
     Task(String),
 }
 
-/// A ruling with its case's group.
-type Ruled = (Ruling, Option<String>);
+/// A ruling with its case's group and source.
+type Ruled = (Ruling, Option<String>, Option<String>);
 
 /// A case on its way to the panel.
 struct Work {
@@ -152,7 +157,7 @@ where
                     exhausted = true;
                 }
                 Some(Ok(Work { ruling: Some(ruling), case, .. })) => {
-                    tally.add(&ruling, case.group.as_deref());
+                    tally.add(&ruling, Origin::from(&case));
                     progress(&tally);
                 }
                 Some(Ok(work)) => {
@@ -164,8 +169,9 @@ where
                 }
             },
             Some(done) = open.join_next() => match done {
-                Ok(Ok(Some((ruling, group)))) => {
-                    tally.add(&ruling, group.as_deref());
+                Ok(Ok(Some((ruling, group, source)))) => {
+                    let origin = Origin { group: group.as_deref(), source: source.as_deref() };
+                    tally.add(&ruling, origin);
                     progress(&tally);
                 }
                 Ok(Ok(None)) => complete = false,
@@ -271,7 +277,7 @@ async fn judge(
         return Ok(None);
     }
     writer.ruling(run, position, &mut ruling).await?;
-    Ok(Some((ruling, case.group)))
+    Ok(Some((ruling, case.group, case.source)))
 }
 
 /// A case has no deadline of its own: its judges and its panel have.

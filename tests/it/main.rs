@@ -38,6 +38,7 @@ mod golden;
 mod golden_cases;
 mod hook;
 mod import;
+mod labelled_runs;
 mod labelling;
 mod local_model;
 mod looks;

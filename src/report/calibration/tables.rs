@@ -162,7 +162,10 @@ fn leaderboard(sheet: &Sheet) -> Table {
     Table {
         id: "leaderboard",
         title: "Leaderboard",
-        says: "By balanced accuracy, the mean of good answers accepted and bad ones refused. Judges whose intervals overlap widely are not told apart by these data. In brackets: rules without judgement, which a judge has to beat.".into(),
+        says: format!(
+            "On {}. By balanced accuracy, the mean of good answers accepted and bad ones refused. Judges whose intervals overlap widely are not told apart by these data. In brackets: rules without judgement, which a judge has to beat.",
+            sheet.certify()
+        ),
         columns: vec![
             ("judge", false),
             ("balanced accuracy", true),
@@ -193,7 +196,8 @@ fn check_first(sheet: &Sheet) -> Table {
         id: "labels",
         title: "Labels to check first",
         says: format!(
-            "Cases on which every judge contradicts the label: {} of {} that all of them decided. Either they share an error, or the label is wrong; only a second look can tell. The first {} are listed.",
+            "Of {}: cases on which every judge contradicts the label, {} of the {} that all of them decided. Either they share an error, or the label is wrong; only a second look can tell. The first {} are listed.",
+            sheet.whole(),
             sheet.label_noise.suspects_total,
             sheet.label_noise.compared,
             sheet.label_noise.check_first.len()
@@ -233,7 +237,8 @@ fn noise(sheet: &Sheet) -> Table {
         id: "noise",
         title: "If labels are wrong",
         says: format!(
-            "What the panel's rate of bad answers accepted (n={n}) would be if that share of the answers labelled bad were good."
+            "What the panel's rate of bad answers accepted (n={n}, {}) would be if that share of the answers labelled bad were good.",
+            sheet.certify()
         ),
         columns: vec![("wrong among the bad labels", true), ("bad accepted (FPR)", true)],
         rows: known
@@ -259,7 +264,10 @@ fn slices(sheet: &Sheet) -> Table {
     Table {
         id: "slices",
         title: "By slices",
-        says: "Shrunk figures are pulled towards the mean of all slices as far as the slice's own cases say little: compare these, and read the raw ones with their n. p: the slice accepts no more bad ones than the others do (Fisher, Holm).".into(),
+        says: format!(
+            "On {}. Shrunk figures are pulled towards the mean of all slices as far as the slice's own cases say little: compare these, and read the raw ones with their n. p: the slice accepts no more bad ones than the others do (Fisher, Holm).",
+            sheet.certify()
+        ),
         columns: vec![
             ("field", false),
             ("slice", false),
@@ -292,7 +300,10 @@ fn maps(sheet: &Sheet) -> Table {
     Table {
         id: "maps",
         title: "Maps of the judges",
-        says: "Fitted on the fit part alone. The offset is what has to be added to a score.".into(),
+        says: format!(
+            "Fitted on {} alone. The offset is what has to be added to a score.",
+            sheet.fit()
+        ),
         columns: vec![
             ("judge", false),
             ("map", false),
@@ -357,7 +368,10 @@ fn statuses(sheet: &Sheet) -> Table {
     Table {
         id: "statuses",
         title: "Measurements without a score",
-        says: "By the truth: where the two shares differ, failures are not at random.".into(),
+        says: format!(
+            "On {}, by the truth: where the two shares differ, failures are not at random.",
+            sheet.whole()
+        ),
         columns: vec![
             ("judge", false),
             ("on good cases", true),
@@ -382,8 +396,9 @@ fn subsets(sheet: &Sheet) -> Table {
         id: "subsets",
         title: "Smaller panels",
         says: format!(
-            "By plain majority on the {} cases that every judge decided; the best of {} compared. The best of many looks better than it is.",
-            own.complete_cases, own.subsets_compared
+            "By plain majority on {}, since a panel that is chosen here must not have been chosen on the cases that certify it: the best of {} compared, each on the cases that all its judges decided (n). The best of many looks better than it is.",
+            sheet.fit(),
+            own.subsets_compared
         ),
         columns: vec![
             ("judges", false),
@@ -414,7 +429,8 @@ fn people(sheet: &Sheet) -> Table {
         id: "raters",
         title: "People against each other",
         says: format!(
-            "{} raters; {} cases have several of them. Krippendorff's alpha of good or bad: {}.",
+            "On {}. {} raters; {} cases have several of them. Krippendorff's alpha of good or bad: {}.",
+            sheet.whole(),
             own.count,
             own.cases_with_several,
             own.krippendorff_alpha_nominal
@@ -446,7 +462,12 @@ fn people(sheet: &Sheet) -> Table {
 fn generations(sheet: &Sheet) -> Table {
     let (says, rows) = match &sheet.loops {
         Some(own) => (
-            format!("{} loops, {} of which are never good.", own.loops, own.never_complete),
+            format!(
+                "On {}: {} loops, {} of which are never good.",
+                sheet.certify(),
+                own.loops,
+                own.never_complete
+            ),
             own.by_generation
                 .iter()
                 .map(|row| {
