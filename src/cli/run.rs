@@ -403,11 +403,21 @@ pub(super) async fn run(
     let asks_a_person = panel.seats.iter().any(|seat| seat.judge.kind() == "human");
     let shown = if asks_a_person { Printer::new(true) } else { *printer };
     let mut progress = Progress::new(scan.count, shown);
-    let place = run::Place { store: &store, run: &record, writer: &writer, replies };
-    let report =
-        run::execute(panel, read.cases()?, &place, &options, &mut |tally| progress.update(tally))
-            .await;
-    progress.finish();
+    let place = run::Place {
+        store: store.path().to_owned(),
+        run: record.number,
+        writer: writer.clone(),
+        replies,
+    };
+    let cases = read.cases()?;
+    // On a worker thread: what the main thread waits for wakes it with a system call each time.
+    let judging = tokio::spawn(async move {
+        let mut shown = |tally: &_| progress.update(tally);
+        let report = run::execute(panel, cases, &place, &options, &mut shown).await;
+        progress.finish();
+        report
+    });
+    let report = judging.await?;
     stop.judged();
     let report = report.with_context(|| {
         format!(
@@ -437,7 +447,6 @@ pub(super) async fn run(
     };
     // The writer's thread ends with its last handle, and its connection with it: the store is
     // then one whole file again.
-    drop(place);
     writer.close().await;
     if args.json {
         printer.json(&outcome.summary())?;
