@@ -104,9 +104,9 @@ fn a_target_fails_only_where_the_interval_excludes_it() {
 fn the_figures_of_many_tasks_stand_beside_their_targets() {
     let bench = Workbench::new();
     scripted(&bench, COUNTING, "");
-    let tasks: Vec<String> = (0..3).map(|i| format!("{{\"task\":\"count {i}\"}}\n")).collect();
+    let tasks: Vec<String> = (0..6).map(|i| format!("{{\"task\":\"count {i}\"}}\n")).collect();
     bench.write("tasks.jsonl", tasks.concat());
-    // Five generations each: the median is not below 3.
+    // Five generations each, six times: the median is not below 3.
     let arguments = ["loop", "--tasks", "tasks.jsonl", "--json", "-q"];
     let shown = bench.run(&arguments).exits(0).json();
     assert_eq!(shown["targets"]["generations_to_accept_median"]["standing"], "missed");
