@@ -58,6 +58,11 @@ fn a_judge_that_was_not_recorded_is_a_missing_vote_and_no_veto_is_guessed() {
     assert_eq!(ran.json()["accepted"], 1);
     let required = format!("quorum = 1\n{WORDS}{new}required = true\n");
     under(&bench, &log, &required, 2).says(&["`new`", "requires"]);
+    // Nobody is asked, and so no key is needed: the verdicts that count are there.
+    let model = "[[panel.judge]]\nname = \"words\"\nkind = \"llm\"\nmodel = \"openai/gpt-4.1\"\n";
+    assert_eq!(under(&bench, &log, model, 0).json()["accepted"], 1);
+    let gone = "[[panel.judge]]\nname = \"words\"\nkind = \"script\"\nargv = [\"./gone\"]\n";
+    under(&bench, &log, gone, 0).says(&["can't be seated", "as they were ruled"]);
     // A panel of strangers has nothing to say: rulings stand as they were made.
     let strangers = under(&bench, &log, &new, 0).json();
     assert_eq!((&strangers["accepted"], &strangers["censored"]), (&json!(0), &json!(1)));
