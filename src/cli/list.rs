@@ -345,7 +345,12 @@ fn list_loops(loops: &[Kept], printer: &Printer) {
                 kept.end.name().to_owned(),
                 kept.generations.to_string(),
                 shortened(&kept.task, 40),
-                kept.time.clone(),
+                // To the second: the rest is for machines, and stands in the JSON.
+                kept.time
+                    .split('.')
+                    .next()
+                    .map(|time| format!("{}Z", time.trim_end_matches('Z')))
+                    .unwrap_or_default(),
                 kept.path.display().to_string(),
             ]
         })

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::exit::Exit;
+use super::panel::Keys;
 use super::printer::Printer;
 use super::targets::Targets;
 use crate::calibration::Positive;
@@ -16,7 +17,6 @@ use crate::control::setup::{decide_by_profile, is_deterministic, only_threshold,
 use crate::control::{LoopSpec, Policy};
 use crate::judge::BuildContext;
 use crate::panel::Panel;
-use crate::provider::Client;
 
 /// Play recorded loops under another policy, without asking any model
 ///
@@ -68,7 +68,7 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
     let mut policy =
         Policy::new(&spec.exit, &spec.budget, &spec.strategy, spec.threshold, deterministic)
             .with_context(|| format!("failed to read the policy `{}`", args.policy.display()))?;
-    let panel = panel(&spec, &mut policy)?;
+    let panel = panel(&spec, &mut policy, printer)?;
     if spec.panel.is_none() {
         policy.confirm = spec.exit.confirm.unwrap_or(0);
     }
@@ -125,10 +125,11 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
 }
 
 /// The policy's panel, where it can be seated.
-fn panel(spec: &LoopSpec, policy: &mut Policy) -> anyhow::Result<Option<Panel>> {
+fn panel(spec: &LoopSpec, policy: &mut Policy, printer: &Printer) -> anyhow::Result<Option<Panel>> {
     let Some(panel) = &spec.panel else { return Ok(None) };
     let mut panel = panel.clone();
-    let context = BuildContext::new(spec.panel_base.clone(), Client::default());
+    // Nobody is asked, so that no key is needed.
+    let context = BuildContext::new(spec.panel_base.clone(), Keys::default().client());
     if panel.profile.is_some() {
         // Without its profile the panel would decide otherwise, and nobody would see it.
         decide_by_profile(spec, &mut panel, policy)?;
@@ -140,7 +141,14 @@ fn panel(spec: &LoopSpec, policy: &mut Policy) -> anyhow::Result<Option<Panel>> 
     if let Some(threshold) = only_threshold(&policy.exit) {
         panel.threshold = threshold;
     }
-    // The rules need the seats alone; a judge that can't be built here gives no verdict here
-    // either.
-    Ok(Panel::seat(&panel, &context).ok())
+    match Panel::seat(&panel, &context) {
+        Ok(seated) => Ok(Some(seated)),
+        Err(error) => {
+            printer.warn(&format!(
+                "the policy's panel can't be seated here, and logs are taken as they were ruled: {:#}",
+                anyhow::Error::from(error)
+            ));
+            Ok(None)
+        }
+    }
 }

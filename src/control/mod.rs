@@ -10,6 +10,7 @@ pub mod condition;
 mod decide;
 pub mod dispute;
 pub mod driver;
+mod entry;
 mod event;
 pub mod feedback;
 mod history;

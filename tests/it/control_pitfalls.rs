@@ -86,7 +86,7 @@ fn b_24_a_judge_that_hangs_is_ended_at_the_deadline_of_the_run() {
 fn b_24_the_time_before_a_kill_counts_and_the_time_after_it_does_not() {
     let bench = Workbench::new();
     let agent = "cat > /dev/null; echo call >> calls.txt; sleep 0.7; echo $VENIRE_GENERATION\n";
-    scripted(&bench, agent, "[budget]\nseconds = 2.5\n");
+    scripted(&bench, agent, "[budget]\nseconds = 5\n");
     let mut child = Command::new(env!("CARGO_BIN_EXE_venire"))
         .current_dir(bench.path(""))
         .args(["loop", "-q"])
@@ -104,14 +104,14 @@ fn b_24_the_time_before_a_kill_counts_and_the_time_after_it_does_not() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // Nobody works on the run: this is not its time.
-    std::thread::sleep(Duration::from_secs(2));
+    // Nobody works on the run: this is not its time. Were it, nothing would be left.
+    std::thread::sleep(Duration::from_secs(4));
     let result = bench.run(&["loop", "--resume", "--json", "-q"]).exits(1).json();
     assert_eq!(result["reason"], "deadline");
     let generations = result["generations"].as_u64().unwrap();
-    assert!((3..=4).contains(&generations), "{generations}");
+    assert!((3..=7).contains(&generations), "{generations}");
     let elapsed = result["elapsed_seconds"].as_f64().unwrap();
-    assert!((2.5..4.0).contains(&elapsed), "{elapsed}");
+    assert!((5.0..8.0).contains(&elapsed), "{elapsed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

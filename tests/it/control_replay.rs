@@ -58,6 +58,11 @@ fn a_judge_that_was_not_recorded_is_a_missing_vote_and_no_veto_is_guessed() {
     assert_eq!(ran.json()["accepted"], 1);
     let required = format!("quorum = 1\n{WORDS}{new}required = true\n");
     under(&bench, &log, &required, 2).says(&["`new`", "requires"]);
+    // Nobody is asked, and so no key is needed: the verdicts that count are there.
+    let model = "[[panel.judge]]\nname = \"words\"\nkind = \"llm\"\nmodel = \"openai/gpt-4.1\"\n";
+    assert_eq!(under(&bench, &log, model, 0).json()["accepted"], 1);
+    let gone = "[[panel.judge]]\nname = \"words\"\nkind = \"script\"\nargv = [\"./gone\"]\n";
+    under(&bench, &log, gone, 0).says(&["can't be seated", "as they were ruled"]);
     // A panel of strangers has nothing to say: rulings stand as they were made.
     let strangers = under(&bench, &log, &new, 0).json();
     assert_eq!((&strangers["accepted"], &strangers["censored"]), (&json!(0), &json!(1)));
@@ -104,9 +109,9 @@ fn a_target_fails_only_where_the_interval_excludes_it() {
 fn the_figures_of_many_tasks_stand_beside_their_targets() {
     let bench = Workbench::new();
     scripted(&bench, COUNTING, "");
-    let tasks: Vec<String> = (0..3).map(|i| format!("{{\"task\":\"count {i}\"}}\n")).collect();
+    let tasks: Vec<String> = (0..6).map(|i| format!("{{\"task\":\"count {i}\"}}\n")).collect();
     bench.write("tasks.jsonl", tasks.concat());
-    // Five generations each: the median is not below 3.
+    // Five generations each, six times: the median is not below 3.
     let arguments = ["loop", "--tasks", "tasks.jsonl", "--json", "-q"];
     let shown = bench.run(&arguments).exits(0).json();
     assert_eq!(shown["targets"]["generations_to_accept_median"]["standing"], "missed");

@@ -1,7 +1,8 @@
 //! Metrics over many loops, each with an interval and the number it stands on.
 //!
 //! Shares have Wilson's 95% interval (Wilson, 1927); medians and means a percentile bootstrap
-//! (Efron, 1979) with a fixed seed, so that the same recordings give the same numbers. Where
+//! (Efron, 1979) with a fixed seed, so that the same recordings give the same numbers, and none
+//! below six loops, where it would be narrower than anything that is known. Where
 //! loops are grouped, both are drawn over groups. Censored loops count as not accepted in every
 //! share over all tasks, which makes those a lower bound; their number stands beside.
 
@@ -22,6 +23,10 @@ const Z: f64 = 1.959_963_984_540_054;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
 
+/// Groups of loops below which a bootstrap gives no interval: of five values not even the range
+/// of all holds the median with a confidence of 95%.
+const LEAST: usize = 6;
+
 /// A number, its 95% interval, and how many loops it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Metric {
@@ -33,6 +38,15 @@ pub struct Metric {
     pub upper: Option<f64>,
     /// How many.
     pub n: usize,
+    /// Whether the loops are enough for an interval; an end that is not there is then beyond
+    /// every number.
+    #[serde(skip)]
+    pub has_interval: bool,
+}
+
+impl Metric {
+    /// Nothing to take a number of.
+    const NONE: Self = Self { value: None, lower: None, upper: None, n: 0, has_interval: false };
 }
 
 /// Metrics over many loops.
@@ -271,7 +285,7 @@ fn dips(replayed: &Replayed) -> bool {
 
 fn wilson(part: usize, whole: usize) -> Metric {
     if whole == 0 {
-        return Metric { value: None, lower: None, upper: None, n: 0 };
+        return Metric::NONE;
     }
     let (n, share) = (whole as f64, part as f64 / whole as f64);
     let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
@@ -281,6 +295,7 @@ fn wilson(part: usize, whole: usize) -> Metric {
         lower: Some((centre - half).max(0.0)),
         upper: Some((centre + half).min(1.0)),
         n: whole,
+        has_interval: true,
     }
 }
 
@@ -322,7 +337,10 @@ fn bootstrap<T: Copy>(clusters: &[Vec<T>], statistic: impl Fn(&[T]) -> Option<f6
     let all: Vec<T> = clusters.iter().flatten().copied().collect();
     let n = all.len();
     if n == 0 {
-        return Metric { value: None, lower: None, upper: None, n };
+        return Metric::NONE;
+    }
+    if clusters.len() < LEAST {
+        return Metric { value: statistic(&all), n, ..Metric::NONE };
     }
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut sample: Vec<T> = Vec::with_capacity(n);
@@ -340,7 +358,8 @@ fn bootstrap<T: Copy>(clusters: &[Vec<T>], statistic: impl Fn(&[T]) -> Option<f6
         let place = (share * (RESAMPLES - 1) as f64).round() as usize;
         found.get(place).copied().filter(|value| value.is_finite())
     };
-    Metric { value: statistic(&all), lower: end(0.025), upper: end(0.975), n }
+    let (lower, upper) = (end(0.025), end(0.975));
+    Metric { value: statistic(&all), lower, upper, n, has_interval: true }
 }
 
 #[cfg(test)]
@@ -369,13 +388,15 @@ mod tests {
 
     #[test]
     fn a_bootstrap_is_the_same_every_time_and_holds_its_value() {
-        let values = [1.0, 2.0, 3.0, 4.0, 10.0];
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 10.0];
         let alone = values.map(|value| vec![value]);
         let metric = bootstrap(&alone, mean);
         assert_eq!(metric, bootstrap(&alone, mean));
         let pairs = values.map(|value| vec![value, value]);
-        assert_eq!(bootstrap(&pairs, mean), Metric { n: 10, ..metric }, "pairs say nothing more");
+        assert_eq!(bootstrap(&pairs, mean), Metric { n: 12, ..metric }, "pairs say nothing more");
         assert!(metric.lower.unwrap() <= 4.0 && metric.upper.unwrap() >= 4.0);
+        let few = bootstrap(&alone[..5], mean);
+        assert_eq!((few.value, few.lower, few.upper, few.n), (Some(4.0), None, None, 5));
         assert_eq!(quantile(&values, 0.9), Some(10.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.0));
     }

@@ -76,7 +76,7 @@ impl Target {
     /// How a figure stands to it. An end that is not there is beyond every number.
     #[must_use]
     pub fn standing(&self, metric: &Metric) -> Standing {
-        if metric.n == 0 {
+        if !metric.has_interval {
             return Standing::Open;
         }
         let lower = metric.lower.unwrap_or(f64::INFINITY);
@@ -158,7 +158,7 @@ mod tests {
 
     fn metric(lower: f64, upper: f64) -> Metric {
         let end = |value: f64| value.is_finite().then_some(value);
-        Metric { value: end(lower), lower: end(lower), upper: end(upper), n: 9 }
+        Metric { value: end(lower), lower: end(lower), upper: end(upper), n: 9, has_interval: true }
     }
 
     #[test]
@@ -178,8 +178,10 @@ mod tests {
         ] {
             assert_eq!(target.standing(&metric(lower, upper)), expected, "{target:?} {lower}");
         }
-        let nothing = Metric { value: None, lower: None, upper: None, n: 0 };
-        assert_eq!(below.standing(&nothing), Standing::Open);
+        for few in [metric(1.0, 1.0), metric(9.0, 9.0)] {
+            let few = Metric { has_interval: false, ..few };
+            assert_eq!(below.standing(&few), Standing::Open);
+        }
     }
 
     #[test]
