@@ -63,9 +63,8 @@ async fn under_load_with_faulty_judges_no_answer_is_lost_or_mixed_up() {
     });
     let started = Instant::now();
     let ended = futures::future::join_all(clients).await.into_iter().map(Result::unwrap);
-    let (answered, longest) = ended.fold((0, Duration::ZERO), |all: (u64, Duration), own| {
-        (all.0 + own.0, all.1.max(own.1))
-    });
+    let (answered, longest) = ended
+        .fold((0, Duration::ZERO), |all: (u64, Duration), own| (all.0 + own.0, all.1.max(own.1)));
     let elapsed = started.elapsed().as_secs_f64();
     let sent = next.load(Ordering::Relaxed);
     assert_eq!(answered, sent, "every request has its answer");
