@@ -249,7 +249,12 @@ fn marked(text: &str) -> Value {
     while let Some((before, after)) = rest.split_once('`') {
         let Some((code, left)) = after.split_once('`') else { break };
         // Fences and stray backticks are text.
-        if code.is_empty() || code.contains('\n') {
+        if code.is_empty() {
+            html.push_str(&minijinja::HtmlEscape(&format!("{before}``")).to_string());
+            rest = left;
+            continue;
+        }
+        if code.contains('\n') {
             html.push_str(&minijinja::HtmlEscape(&format!("{before}`")).to_string());
             rest = after;
             continue;
@@ -332,5 +337,24 @@ fn verdict(verdict: &Verdict, votes: &[Vote]) -> Value {
     context! {
         head => plain(&format!("{}{sample}: {outcome}{required}{uncounted}", verdict.judge)), said,
         facts => plain(&facts.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backticks_of_one_line_are_code_and_empty_ones_are_text() {
+        for (text, html) in [
+            ("`a` b", "<code>a</code> b"),
+            ("for ``, found `no <x>`", "for ``, found <code>no &lt;x&gt;</code>"),
+            ("one ` alone", "one ` alone"),
+            ("`", "`"),
+            ("``", "``"),
+            ("```\nx\n```", "```\nx\n```"),
+        ] {
+            assert_eq!(marked(text).to_string(), html, "{text}");
+        }
     }
 }
