@@ -109,6 +109,7 @@ impl Work<'_> {
         let rate = |figure: &Measured<Figure>| figure.0.map(|figure| figure.estimate);
         let noise = label_noise(
             self.table,
+            self.items,
             &fitted.decisions,
             rate(&panel.metrics.false_positive_rate),
             rate(&panel.metrics.true_positive_rate),

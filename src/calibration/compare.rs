@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::compare_certified::{CertifiedPair, Certify, certified};
 use super::error::CalibrationError;
 use super::figure::{UndefinedFigure, list_undefined};
 use super::paired_recording::{Change, Identity, Paired};
@@ -21,6 +22,8 @@ pub struct CompareOptions<'a> {
     pub labels: Option<&'a HashMap<String, bool>>,
     /// What in a case's id says which cases belong together.
     pub group: Option<&'a regex::Regex>,
+    /// What to certify of both, where labels are the truth.
+    pub certify: Option<Certify>,
     /// Intervals.
     pub resampling: Resampling,
 }
@@ -94,6 +97,8 @@ pub struct RunComparison {
     pub panel: Option<Change>,
     /// The judges of both.
     pub judges: Vec<Change>,
+    /// The panel, or the only judge, of both at certified thresholds; `None` without labels.
+    pub certified: Option<CertifiedPair>,
     /// Cases whose decision changed, in the order of the second.
     pub flips: Vec<Flip>,
 }
@@ -136,6 +141,14 @@ pub fn compare(
         alone,
         threshold: own.threshold,
     };
+    let only = paired.judges().into_iter().next();
+    let certified = options.certify.and_then(|wanted| match (&panel, only) {
+        (Some(_), _) => certified(&paired, "panel", None, wanted, options.resampling),
+        (None, Some((name, a, b))) => {
+            certified(&paired, &name, Some((a, b)), wanted, options.resampling)
+        }
+        (None, None) => None,
+    });
     let groups: std::collections::HashSet<usize> =
         paired.cases.iter().map(|case| case.group).collect();
     let mut found = RunComparison {
@@ -151,6 +164,7 @@ pub fn compare(
         flips: flips(&paired, panel.is_some()),
         panel,
         judges,
+        certified,
     };
     found.regressions = found.subject().map(regressions).unwrap_or_default();
     found.conclusion = conclusion(&found);

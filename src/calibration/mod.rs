@@ -12,6 +12,7 @@ mod calibrate;
 pub mod certificate;
 pub mod certified_alone;
 pub mod compare;
+pub mod compare_certified;
 pub mod contender;
 pub mod curves;
 pub mod dependence;

@@ -64,7 +64,10 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
             .check_first
             .iter()
             .take(SHOWN)
-            .map(|suspect| format!("`{}`", suspect.case))
+            .map(|suspect| {
+                let row = suspect.row.map_or_else(String::new, |row| format!(" row {row}"));
+                format!("`{}`{row}", suspect.case)
+            })
             .collect();
         printer.result("");
         printer.result(&format!(

@@ -74,7 +74,7 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
             let before = args.sides.open(baseline, global)?;
             let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
             let options = DriftOptions {
-                labels: truth.as_ref(),
+                labels: truth.as_ref().map(|own| &own.good),
                 group: pattern.as_ref(),
                 tolerance: args.tolerance,
                 alpha: args.alpha,

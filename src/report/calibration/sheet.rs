@@ -86,6 +86,12 @@ pub(super) struct Promise {
 pub(super) struct Baseline {
     pub(super) name: String,
     pub(super) n: u64,
+    #[serde(default)]
+    pub(super) good: u64,
+    #[serde(default)]
+    pub(super) bad: u64,
+    #[serde(default)]
+    pub(super) accepted: Option<u64>,
     pub(super) accuracy: Measured<Figure>,
     pub(super) balanced_accuracy: Measured,
     pub(super) false_positive_rate: Measured,

@@ -148,9 +148,9 @@ fn leaderboard(sheet: &Sheet) -> Table {
         rows.push(vec![
             Cell::words(format!("({})", own.name.replace('_', " "))),
             Cell::plain(&own.balanced_accuracy, own.n, percent),
-            Cell::plain(&own.false_positive_rate, own.n, percent),
-            Cell::plain(&own.true_positive_rate, own.n, percent),
-            Cell::plain(&own.false_acceptance_share, own.n, percent),
+            Cell::plain(&own.false_positive_rate, own.bad, percent),
+            Cell::plain(&own.true_positive_rate, own.good, percent),
+            Cell::plain(&own.false_acceptance_share, own.accepted.unwrap_or(own.n), percent),
             Cell::plain(&own.auc, own.n, short),
             Cell::words("-"),
             Cell::words("-"),
@@ -159,6 +159,29 @@ fn leaderboard(sheet: &Sheet) -> Table {
             Cell::words("-"),
         ]);
     }
+    let mut columns = vec![
+        ("judge", false),
+        ("balanced accuracy", true),
+        ("bad accepted (FPR)", true),
+        ("good accepted (TPR)", true),
+        ("bad among accepted", true),
+        ("AUC", true),
+        ("kappa", true),
+        ("bias", true),
+        ("accepts", false),
+        ("US dollars", true),
+        ("ms", true),
+    ];
+    // What no judge has would only make the table wider.
+    for optional in ["ms", "US dollars"] {
+        let place = columns.iter().position(|(name, _)| *name == optional);
+        if let Some(place) = place.filter(|&at| rows.iter().all(|row| row[at].sort.is_none())) {
+            columns.remove(place);
+            for row in &mut rows {
+                row.remove(place);
+            }
+        }
+    }
     Table {
         id: "leaderboard",
         title: "Leaderboard",
@@ -166,19 +189,7 @@ fn leaderboard(sheet: &Sheet) -> Table {
             "On {}. By balanced accuracy, the mean of good answers accepted and bad ones refused. Judges whose intervals overlap widely are not told apart by these data. In brackets: rules without judgement, which a judge has to beat.",
             sheet.certify()
         ),
-        columns: vec![
-            ("judge", false),
-            ("balanced accuracy", true),
-            ("bad accepted (FPR)", true),
-            ("good accepted (TPR)", true),
-            ("bad among accepted", true),
-            ("AUC", true),
-            ("kappa", true),
-            ("bias", true),
-            ("accepts", false),
-            ("US dollars", true),
-            ("ms", true),
-        ],
+        columns,
         rows,
     }
 }
@@ -214,8 +225,9 @@ fn check_first(sheet: &Sheet) -> Table {
             .check_first
             .iter()
             .map(|own| {
+                let row = own.row.map_or_else(String::new, |row| format!("row {row}"));
                 vec![
-                    Cell::name(&own.case),
+                    Cell { detail: row, ..Cell::name(&own.case) },
                     Cell::words(if own.label_good { "good" } else { "bad" }),
                     Cell { text: short(own.label), sort: Some(own.label), ..Cell::default() },
                     Cell::count(own.judges),
@@ -396,7 +408,7 @@ fn subsets(sheet: &Sheet) -> Table {
         id: "subsets",
         title: "Smaller panels",
         says: format!(
-            "By plain majority on {}, since a panel that is chosen here must not have been chosen on the cases that certify it: the best of {} compared, each on the cases that all its judges decided (n). The best of many looks better than it is.",
+            "By plain majority on {}, since a panel that is chosen here must not have been chosen on the cases that certify it: the best of {} compared, on the cases that all judges compared decided (n). The best of many looks better than it is.",
             sheet.fit(),
             own.subsets_compared
         ),
@@ -414,8 +426,8 @@ fn subsets(sheet: &Sheet) -> Table {
                     Cell::name(&set.judges.join(" + ")),
                     Cell::count(set.judges.len() as u64),
                     Cell::figure(&Measured(Ok(set.accuracy)), percent),
-                    Cell::plain(&set.false_positive_rate, set.accuracy.n, percent),
-                    Cell::plain(&set.true_positive_rate, set.accuracy.n, percent),
+                    Cell::plain(&set.false_positive_rate, set.bad, percent),
+                    Cell::plain(&set.true_positive_rate, set.good, percent),
                 ]
             })
             .collect(),
