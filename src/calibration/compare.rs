@@ -115,6 +115,13 @@ impl RunComparison {
         report
     }
 
+    /// Whether the panel, or the only judge, decides any case in both; graded votes without a
+    /// rule that says what accepts decide none.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        self.subject().is_some_and(|own| own.accepted.n > 0)
+    }
+
     /// The panel, or the only judge there is.
     #[must_use]
     pub fn subject(&self) -> Option<&Change> {
@@ -227,14 +234,15 @@ fn regressions(change: &Change) -> Vec<String> {
                 }
             }
         };
+    // Labels say which change is for the worse, but only of decisions.
     match (&change.agreement, &change.false_positive_rate) {
-        (Some(agreement), rate) => {
+        (Some(agreement), rate) if agreement.n > 0 => {
             worse("agreement with the labels", &agreement.difference, 1.0);
             if let Some(rate) = rate {
                 worse("the false-positive rate", &rate.difference, -1.0);
             }
         }
-        (None, _) => {
+        _ => {
             worse("the accepted share", &change.accepted.difference, 1.0);
             worse("the mean score", &change.score.difference, 1.0);
         }
@@ -249,8 +257,8 @@ fn conclusion(found: &RunComparison) -> String {
     };
     let mut text = String::new();
     let (what, own) = match &change.agreement {
-        Some(own) => ("agrees with the labels", own),
-        None => ("accepts", &change.accepted),
+        Some(own) if own.n > 0 => ("agrees with the labels", own),
+        _ => ("accepts", &change.accepted),
     };
     if let (Some(figure), Some(a), Some(b)) =
         (own.difference.value(), own.first.value(), own.second.value())
@@ -286,6 +294,10 @@ fn conclusion(found: &RunComparison) -> String {
         .iter()
         .filter(|own| own.first == "undecided" || own.second == "undecided")
         .count();
+    if !found.decides() {
+        text.push_str(" Nothing accepts or rejects a case here, so no decision is compared.");
+        return text;
+    }
     text.push_str(&format!(" {} of {} cases flipped", found.flips.len(), found.cases));
     if undecided > 0 {
         text.push_str(&format!(", {undecided} of them to or from undecided"));

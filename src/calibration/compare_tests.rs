@@ -157,3 +157,21 @@ fn too_few_bad_cases_certify_neither_and_say_how_many_are_needed() {
     // 59 bad ones are needed at 0.05 and 0.05 (Clopper and Pearson, no false accept).
     assert_eq!((found.first.n_bad, found.first.labels_needed), (30, Some(29)));
 }
+
+#[test]
+fn graded_votes_that_decide_nothing_are_still_compared_by_their_scores() {
+    let graded = |name: &str, less: f64| {
+        let rows: String = (0..120)
+            .map(|i| format!("c{i},j,{}\n", f64::from(i % 5) - less * f64::from(1 + i % 2)))
+            .collect();
+        recording(&format!("case,judge,score\n{rows}"), name).unwrap()
+    };
+    let truth: HashMap<String, bool> = (0..120).map(|i| (format!("c{i}"), i % 2 == 0)).collect();
+    let options =
+        CompareOptions { labels: Some(&truth), group: None, certify: None, resampling: RESAMPLING };
+    let found = compare(&graded("a", 0.0), &graded("b", 2.0), &options).unwrap();
+    assert!(!found.decides());
+    assert!(found.regressions[0].contains("mean score of `j`"), "{:?}", found.regressions);
+    assert!(found.conclusion.contains("Nothing accepts or rejects"), "{}", found.conclusion);
+    assert!(!found.conclusion.contains("flipped"), "{}", found.conclusion);
+}

@@ -69,6 +69,11 @@ pub(super) fn run(args: &CompareArgs, global: &Global, printer: &Printer) -> any
         resampling: Resampling { resamples: args.resamples, seed: args.seed, level: 0.95 },
     };
     let found = compare(&before, &after, &options)?;
+    if truth.is_some() && !found.decides() && args.sides.lacks_accept([&args.before, &args.after]) {
+        printer.warn(
+            "graded votes decide nothing by themselves, so no decision is held against the labels: say what accepts, as in `--accept \">=4\"`; until then only scores are compared",
+        );
+    }
     if args.json {
         printer.json(&found.to_json())?;
     } else {

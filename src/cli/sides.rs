@@ -78,6 +78,11 @@ impl SideArgs {
         Ok(Recording::of_run(&Store::open(&global.store)?, name)?)
     }
 
+    /// Whether one of the two is a file, and nothing says which of its graded votes accept.
+    pub(super) fn lacks_accept(&self, names: [&str; 2]) -> bool {
+        self.accept.is_none() && names.iter().any(|name| Path::new(name).is_file())
+    }
+
     /// Truth by case, where labels are named.
     pub(super) fn truth(&self) -> anyhow::Result<Option<Truth>> {
         let Some(path) = &self.labels else { return Ok(None) };

@@ -10,7 +10,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::escape::xml_characters;
-use super::words::{beginning, marks, panel_score, profile, reason, vote};
+use super::words::{beginning, finding, marks, panel_score, profile, reason, vote};
 use super::{About, Beside, Judged, ReportError, Worth, Written, totals};
 use crate::case::Case;
 use crate::ruling::{Decision, Ruling};
@@ -142,9 +142,7 @@ fn why(ruling: &Ruling) -> String {
             lines.push(format!("{}: {} {detail}", verdict.judge, verdict.status));
         }
     }
-    for finding in &ruling.feedback {
-        lines.push(format!("{} [{}]", finding.text, finding.judges.join(", ")));
-    }
+    lines.extend(ruling.feedback.iter().map(finding));
     lines.join("\n")
 }
 

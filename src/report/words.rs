@@ -1,6 +1,7 @@
 //! Numbers and reasons in words, the same in every report and on the terminal.
 
 use crate::panel::PanelSpec;
+use crate::panel::decide::NOT_NEEDED;
 use crate::ruling::{Decision, Finding, Reason, Ruling, Vote};
 use crate::run::{Share, SourceResult};
 use crate::score::Score;
@@ -32,6 +33,35 @@ pub fn vote(vote: &Vote) -> String {
         None => vote.status.name().to_owned(),
     };
     if vote.counted { text } else { format!("({text})") }
+}
+
+/// Whose vote is missing, and why; `None` where none is.
+#[must_use]
+pub fn degraded(ruling: &Ruling) -> Option<String> {
+    if !ruling.degraded {
+        return None;
+    }
+    let needed = |judge: &str| {
+        !ruling.verdicts.iter().any(|own| own.judge == judge && own.notes.contains_key(NOT_NEEDED))
+    };
+    let silent: Vec<String> = ruling
+        .votes
+        .iter()
+        .filter(|own| own.counted && own.score.is_none() && needed(&own.judge))
+        .map(|own| format!("`{}` ({})", own.judge, own.status))
+        .collect();
+    Some(format!("degraded: no vote of {}", silent.join(", ")))
+}
+
+/// A finding with its criterion before it and its judges behind.
+#[must_use]
+pub fn finding(own: &Finding) -> String {
+    let criterion = own.criterion.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let against = match own.contradicted_by.as_slice() {
+        [] => String::new(),
+        judges => format!("; {} disagree(s)", judges.join(", ")),
+    };
+    format!("{criterion}{} [{}{against}]", own.text, own.judges.join(", "))
 }
 
 /// Why a panel decided so.
