@@ -8,6 +8,7 @@
 
 pub mod as_run;
 pub mod baselines;
+mod board_words;
 mod calibrate;
 pub mod certificate;
 pub mod certified_alone;
@@ -21,6 +22,7 @@ pub mod drift_profile;
 pub mod drift_series;
 mod error;
 pub mod estimate;
+mod estimate_cells;
 pub mod figure;
 mod group_hint;
 pub mod grouping;
@@ -38,6 +40,7 @@ mod options;
 pub mod paired_recording;
 pub mod pairwise;
 pub mod panel;
+mod panel_report;
 mod positive;
 pub mod profile;
 mod promises;
@@ -52,6 +55,7 @@ pub mod split;
 pub mod subsets;
 mod sums;
 pub mod table;
+pub mod table_builder;
 pub mod trajectories;
 
 pub use calibrate::{calibrate, certify};

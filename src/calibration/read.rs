@@ -15,7 +15,8 @@ use super::labelled::{Labels, resolve_criterion};
 use super::leaderboard::PanelOf;
 use super::positive::Positive;
 use super::split::sealed_cases;
-use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
+use super::table::{Orders, Table, TableOptions};
+use super::table_builder::{Measurement, TableBuilder};
 use crate::dataset::{
     FieldMap, JudgementReader, LabelOptions, LabelSet, ReadOptions, RowKind, Source,
     read_inline_labels, read_labels,

@@ -71,7 +71,7 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
             .collect();
         printer.result("");
         printer.result(&format!(
-            "Labels to check first: all judges contradict {} of the {} labels, of {}, on whose cases every judge decided: {}",
+            "Labels to check first: all judges contradict {} of the {} labels on whose cases every judge decided ({}): {}",
             noise.suspects_total,
             noise.compared,
             whole(calibration),
@@ -255,7 +255,7 @@ fn dependence(calibration: &Calibration) -> String {
     let m = calibration.judges.len();
     let judges = plural(m as u64, "judge", "judges");
     let correlation = plain(&own.mean_error_correlation);
-    let of = format!(", the cases of {} that every judge decided", certify(calibration));
+    let of = format!(", those of {} that every judge decided", certify(calibration));
     let mut text = match own.effective_judges.value() {
         _ if m < 2 => format!("{judges}: no other to err together with."),
         None => format!("How far {judges} err together can't be said from these cases."),
@@ -359,6 +359,12 @@ fn promise(certificate: &Certificate, generations: u32, loops: bool, independent
             certificate.false_accepts.unwrap_or_default(),
             certificate.k.unwrap_or_default(),
         );
+    }
+    if certificate.n_bad_cases > certificate.n_bad && !loops {
+        text.push_str(&format!(
+            " One bad case was drawn from each of these groups; the certify part has {} bad cases in all.",
+            certificate.n_bad_cases
+        ));
     }
     if independent {
         text.push_str(" Each case counted as independent.");

@@ -218,7 +218,7 @@ fn a_spreadsheet_says_which_criterion_a_finding_is_about() {
     );
     bench.write(
         "panel.toml",
-        "[[judge]]\nname = \"s\"\nkind = \"script\"\ncommand = [\"sh\", \"judge.sh\"]\n",
+        "[[judge]]\nname = \"s\"\nkind = \"script\"\nargv = [\"sh\", \"judge.sh\"]\n",
     );
     bench.write("cases.jsonl", "{\"id\": \"a\", \"output\": \"x\"}\n");
     bench.run(&["run", "cases.jsonl", "-q"]).exits(0);
@@ -266,7 +266,7 @@ fn graded() -> Workbench {
     let bench = Workbench::new();
     bench.write(
         "panel.toml",
-        "name = \"graded\"\n[[judge]]\nname = \"jaccard\"\nkind = \"rule\"\nrule = \"similarity\"\nmetric = \"jaccard\"\nthreshold = 0.5\n[[judge]]\nname = \"flag\"\nkind = \"rule\"\nrule = \"contains\"\nany = [\"alpha\"]\n",
+        "name = \"graded\"\n[[judge]]\nname = \"jaccard\"\nkind = \"rule\"\nrule = \"similarity\"\nmetric = \"jaccard\"\n[[judge]]\nname = \"flag\"\nkind = \"rule\"\nrule = \"contains\"\nany = [\"alpha\"]\n",
     );
     let words = ["alpha", "beta", "gamma", "delta", "epsilon"];
     let rows: Vec<String> = (0..60)

@@ -21,7 +21,8 @@ pub(super) struct Group {
 
 /// The large pictures, one a heading.
 pub(super) fn large(sheet: &Sheet) -> Vec<Picture> {
-    [threshold(sheet), leaderboard(sheet), roc(sheet), bias(sheet), correlation(sheet)]
+    // In this order the two columns of a wide page end at about the same height.
+    [threshold(sheet), leaderboard(sheet), bias(sheet), roc(sheet), correlation(sheet)]
         .into_iter()
         .flatten()
         .collect()

@@ -27,7 +27,7 @@ pub(super) fn summary(sheet: &Sheet) -> Summary {
     let noise = &sheet.label_noise;
     if noise.suspects_total > 0 {
         lines.push(format!(
-            "All judges contradict {} on the {} cases, of {}, that every judge decided: check those first.",
+            "All judges contradict {} of the {} on whose cases every judge decided ({}): check those first.",
             plural(noise.suspects_total, "label", "labels"),
             noise.compared,
             sheet.whole()
@@ -133,14 +133,23 @@ fn missing(sheet: &Sheet) -> String {
 fn behind(sheet: &Sheet) -> String {
     let own = &sheet.certificate.certificate;
     let (_, kind) = what(sheet);
+    let drawn = match own.n_bad_cases {
+        all if all > own.n_bad => {
+            format!(" (one drawn from each group of the certify part that has one; {all} in all)")
+        }
+        _ => String::new(),
+    };
     let tested = match (own.mode, own.false_accepts, own.k) {
         (Mode::FalseAcceptanceShare, Some(wrong), Some(accepted)) => {
             format!("In the test {wrong} of {accepted} accepted cases were bad")
         }
         (_, Some(wrong), Some(k)) => {
-            format!("In the test it accepted {wrong} of {} bad {kind}; up to {k} may be", own.n_bad)
+            format!(
+                "In the test it accepted {wrong} of {} bad {kind}{drawn}; up to {k} may be",
+                own.n_bad
+            )
         }
-        _ => format!("It stands on {} bad {kind}", own.n_bad),
+        _ => format!("It stands on {} bad {kind}{drawn}", own.n_bad),
     };
     let bound = own.upper_bound.map_or_else(String::new, |upper| {
         format!("; upper bound {} with {} confidence", percent(upper), percent(1.0 - own.delta))
@@ -182,7 +191,7 @@ fn together(sheet: &Sheet) -> String {
                 format!(", mean error correlation {}", short(*mean))
             });
             format!(
-                "{judges} err together like {} independent ones (n = {}, the cases of {} that every judge decided{correlation}).",
+                "{judges} err together like {} independent ones (n = {}, those of {} that every judge decided{correlation}).",
                 short(*effective),
                 own.complete_cases,
                 sheet.certify()
