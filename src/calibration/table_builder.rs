@@ -307,6 +307,7 @@ impl TableBuilder {
     /// judge's measurement stands twice, or a scale is declared for a judge that is not there.
     pub fn finish(mut self) -> Result<Table, CalibrationError> {
         self.check_overlap()?;
+        self.sort_cases();
         self.rows.sort_unstable_by_key(|r| (r.judge, r.case, r.order, r.sample, r.line));
         for pair in self.rows.windows(2) {
             let key = |r: &Row| (r.judge, r.case, r.order, r.sample);
@@ -341,6 +342,22 @@ impl TableBuilder {
             judges,
             counts,
         })
+    }
+
+    /// Cases by their ids, as [`Labels`] has them, those without a label among them.
+    fn sort_cases(&mut self) {
+        let cases = &mut self.labels.cases;
+        if cases.is_sorted_by(|a, b| a.id <= b.id) {
+            return;
+        }
+        let mut order: Vec<u32> = (0..cases.len() as u32).collect();
+        order.sort_unstable_by_key(|&old| &cases[old as usize].id);
+        let mut place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = new as u32;
+        }
+        cases.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        self.rows.iter_mut().for_each(|row| row.case = place[row.case as usize]);
     }
 
     /// Brings graded scores in [0,1] onto the labels' scale, as if that had been declared.
