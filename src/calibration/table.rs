@@ -293,6 +293,12 @@ impl Table {
         }
     }
 
+    /// Whether any judge has a score on any case.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.judges.iter().any(|judge| judge.scores.iter().any(Option::is_some))
+    }
+
     /// Whether every judge only accepts or not.
     #[must_use]
     pub fn all_binary(&self) -> bool {

@@ -154,6 +154,10 @@ pub(super) fn run(args: &BenchArgs, global: &Global, printer: &Printer) -> anyho
             printer.warn(&own.to_string());
         }
     }
+    if !joined.table.is_measured() {
+        printer.warn("no judge has a score on a labelled case: nothing could be measured");
+        return Ok(Exit::Inconclusive);
+    }
     let any = |wanted: &[LimitStatus]| found.iter().any(|own| wanted.contains(&own.status));
     Ok(if any(&[LimitStatus::Broken, LimitStatus::NotShown]) {
         Exit::NotAccepted

@@ -79,7 +79,8 @@ pub(super) fn run(args: &CompareArgs, global: &Global, printer: &Printer) -> any
     } else {
         show(&found, args.flips, printer);
     }
-    if found.subject().is_none() {
+    if found.subject().is_none_or(|own| own.score.n == 0) {
+        printer.warn("no case has a score in both: nothing could be compared");
         return Ok(Exit::Inconclusive);
     }
     if args.fail_on_regression {
