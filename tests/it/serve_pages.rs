@@ -377,12 +377,20 @@ fn a_loop_s_page_follows_the_loop() {
         assert!(started.elapsed().as_secs() < 20, "the loop never shows");
         browser.go(&format!("{}/loops", serving.url));
     }
+    // The list follows too, and the keyboard stays where it is.
+    browser.value("document.querySelector('td a').focus()");
+    bench.write("go1", "");
+    browser.until("document.querySelector('td.number').textContent === '1'");
+    browser.until("document.activeElement.matches('td a')");
     browser.value("document.querySelector('td a').click()");
     browser.until("document.body.textContent.includes('generating')");
+    browser.until("document.querySelector('summary')");
+    browser.value("document.querySelector('.more summary').focus()");
     for generation in 1..=5 {
         bench.write(&format!("go{generation}"), "");
         browser.until(&format!("document.querySelectorAll('td.id').length === {generation}"));
     }
+    browser.until("document.activeElement.matches('.more summary')");
     browser.until("document.body.textContent.includes('quality reached')");
     assert!(running.wait().unwrap().success());
     browser.is_well(&serving.url);

@@ -34,7 +34,8 @@ pub(in super::super) async fn list(State(service): State<Arc<Service>>) -> Resul
             }
         })
         .collect();
-    let body = filled(include_str!("loops.html"), context! { loops })?;
+    let running = kept.iter().any(|own| own.end == RunEnd::Running);
+    let body = filled(include_str!("loops.html"), context! { loops, running })?;
     whole(&service, Place::Loops, "Loops", &[], &body)
 }
 

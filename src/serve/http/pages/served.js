@@ -2,6 +2,33 @@
   "use strict";
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
+  // What the keyboard is at stays so when its part of the page is made anew.
+  const focusable = () => all("main a, main button, main summary, main input");
+  const keepFocus = (change) => {
+    const held = document.activeElement;
+    const place = focusable().indexOf(held);
+    change();
+    if (place < 0 || held.isConnected) return;
+    const same = (part) => part?.tagName === held.tagName && part.textContent === held.textContent;
+    const now = focusable();
+    const found = same(now[place]) ? now[place] : now.find(same) ?? now[place];
+    found?.focus({ preventScroll: true });
+  };
+
+  // A list whose order a person chose is left as it is; else its rows alone are made anew, since
+  // its headings sort.
+  const renewList = (own, other) => {
+    if (own.querySelector("[aria-sort]")) return;
+    for (const table of all("table.sortable", own)) {
+      const fresh = other.querySelector(`#${table.id}`);
+      if (fresh && table.textContent !== fresh.textContent) {
+        [...table.tBodies].forEach((body) => body.remove());
+        table.append(...fresh.tBodies);
+      }
+    }
+    if (!other.querySelector("[data-live]")) own.querySelector("[data-live]")?.remove();
+  };
+
   // A page that shows something going on is fetched anew now and then, what is unfolded stays so.
   const renew = async () => {
     const live = document.querySelector("[data-live]");
@@ -13,9 +40,13 @@
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
           const open = all("main details").map((part) => part.open);
           const [own, other] = [document.querySelector("main"), page.querySelector("main")];
-          if (other && own.innerHTML !== other.innerHTML) {
-            own.innerHTML = other.innerHTML;
-            all("main details").forEach((part, i) => { part.open = open[i] ?? part.open; });
+          if (other && own.querySelector("table.sortable")) {
+            keepFocus(() => renewList(own, other));
+          } else if (other && own.innerHTML !== other.innerHTML) {
+            keepFocus(() => {
+              own.innerHTML = other.innerHTML;
+              all("main details").forEach((part, i) => { part.open = open[i] ?? part.open; });
+            });
             all("[data-needs-script]").forEach((part) => { part.hidden = false; });
           }
         }
