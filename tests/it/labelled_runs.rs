@@ -355,9 +355,16 @@ fn a_run_whose_data_has_changed_is_calibrated_from_labels_alone_and_that_is_said
     bench.write("labels.csv", format!("item_id,label\n{labels}"));
     bench.write("cases.jsonl", "{\"completion\": \"x\"}\n");
     let base = ["calibrate", "--run", "latest", "--positive", ">=4"];
+    let from_labels = || bench.run(&[&base[..], &["--labels", "labels.csv"]].concat()).exits(0);
+    // Without the columns that the run was told to read it can't even be read.
+    bench.run(&base).exits(2).says(&["can't be read again", "no column `team`", "--labels"]);
+    from_labels().says(&["can't be read again", "--items"]);
+    bench.write("cases.jsonl", "{\"completion\": \"x\", \"team\": \"t\", \"mark\": 1}\n");
     bench.run(&base).exits(2).says(&["is not what it was", "--labels"]);
-    let ran = bench.run(&[&base[..], &["--labels", "labels.csv"]].concat()).exits(0);
-    ran.says(&["is not what it was", "--items"]);
+    from_labels().says(&["is not what it was", "--items"]);
+    std::fs::remove_file(bench.path("cases.jsonl")).unwrap();
+    bench.run(&base).exits(2).says(&["can't be read again", "--labels"]);
+    from_labels().says(&["can't be read again", "--items"]);
 }
 
 #[test]
