@@ -115,6 +115,14 @@ impl Items {
                 hint.add(&row.case);
             }
         }
+        // One text for all cases stands for texts that are elsewhere, as beside recorded
+        // verdicts: it makes no case the copy of another.
+        let mut contents = facts.iter().flatten().filter_map(|facts| facts.content.as_ref());
+        if let Some(one) = contents.next()
+            && facts.iter().flatten().all(|facts| facts.content.as_ref() == Some(one))
+        {
+            facts.iter_mut().flatten().for_each(|facts| facts.content = None);
+        }
         let automatic = matches!(grouping, Grouping::Automatic);
         let group_hint = if automatic { hint.said() } else { None };
         Ok(Self { facts, present: true, group_hint })

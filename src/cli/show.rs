@@ -111,8 +111,11 @@ fn one(
     };
     if args.json {
         let mut shown = serde_json::json!({
-            "run": run.id, "row": beside.row, "case": case, "ruling": ruling, "verdicts": verdicts,
+            "run": run.id, "case": case, "ruling": ruling, "verdicts": verdicts,
         });
+        if case.has_content_id() {
+            shown["row"] = beside.row.into();
+        }
         if chosen.selection.truth.is_some() {
             shown["truth"] = beside.truth.into();
             shown["mistake"] = beside.mistake.map(Mistake::name).into();
