@@ -199,7 +199,10 @@ impl Inputs<'_> {
             items.group_hint = group_hint::of_ids(table.cases());
         }
         let group = self.grouping.describe();
-        let notes = brought(&table, self.scale_units && self.judge_scales.is_empty());
+        let of_run = matches!(self.judgements, Judgements::Runs(..));
+        let scaled = of_run && self.scale_units && self.judge_scales.is_empty();
+        let mut notes = brought(&table, scaled);
+        notes.extend(several_labels(&table));
         Ok(Joined { table, items, groups, group, warnings, notes })
     }
 
@@ -214,6 +217,22 @@ impl Inputs<'_> {
             (None, None) => Err(CalibrationError::ItemsNeeded { option: "without `--labels`, " }),
         }
     }
+}
+
+/// Says how several labels of a case become the truth about it.
+fn several_labels(table: &Table) -> Option<String> {
+    let n = table.cases().iter().filter(|case| case.ratings.len() > 1).count();
+    let rule = &table.positive;
+    (n > 0).then(|| match rule {
+        Positive::AtLeast(_) => format!(
+            "{n} of {} cases have several labels: a case is good where their mean is {rule}",
+            table.cases().len()
+        ),
+        Positive::OneOf(_) => format!(
+            "{n} of {} cases have several labels: a case is good where more than half of them are {rule}, and left out where they are evenly split",
+            table.cases().len()
+        ),
+    })
 }
 
 /// Says that scores of a run were brought onto the labels' scale.
