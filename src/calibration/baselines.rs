@@ -5,11 +5,12 @@
 
 use serde::Serialize;
 
+use super::contender::share_of;
 use super::figure::{Figure, Measured};
 use super::labelled::LabelledCase;
 use crate::stats::auc::auc;
+use crate::stats::bootstrap::Resampling;
 use crate::stats::confusion::Confusion;
-use crate::stats::interval::wilson;
 use crate::stats::{Defined, Reason, Undefined};
 
 /// What a rule without judgement reaches.
@@ -39,15 +40,21 @@ pub struct Baseline {
     pub auc: Measured,
 }
 
-/// The baselines on these cases; `lengths` are characters of the outputs.
+/// The baselines on these cases; `groups` are theirs, `lengths` the characters of their outputs.
 #[must_use]
-pub fn baselines(cases: &[&LabelledCase], lengths: &[Option<u64>], level: f64) -> Vec<Baseline> {
+pub fn baselines(
+    cases: &[&LabelledCase],
+    groups: &[usize],
+    lengths: &[Option<u64>],
+    resampling: Resampling,
+) -> Vec<Baseline> {
+    let of = |name, good: &[bool], accepted, auc| of(name, good, groups, accepted, auc, resampling);
     let good: Vec<bool> = cases.iter().map(|case| case.good).collect();
     let n = good.len();
     let mut all = vec![
-        of("accept_all", &good, Ok(vec![true; n]), Ok(0.5), level),
-        of("reject_all", &good, Ok(vec![false; n]), Ok(0.5), level),
-        random(&good, level),
+        of("accept_all", &good, Ok(vec![true; n]), Ok(0.5)),
+        of("reject_all", &good, Ok(vec![false; n]), Ok(0.5)),
+        random(&good, groups, resampling),
     ];
     let known: Option<Vec<f64>> = lengths.iter().map(|l| l.map(|l| l as f64)).collect();
     for (name, sign) in [("longest", 1.0), ("shortest", -1.0)] {
@@ -58,7 +65,7 @@ pub fn baselines(cases: &[&LabelledCase], lengths: &[Option<u64>], level: f64) -
         let scores: Defined<Vec<f64>> =
             lengths.map(|lengths| lengths.iter().map(|length| sign * length).collect());
         let area = scores.clone().and_then(|scores| auc(&scores, &good));
-        all.push(of(name, &good, scores.map(|scores| top_share(&scores, &good)), area, level));
+        all.push(of(name, &good, scores.map(|scores| top_share(&scores, &good)), area));
     }
     all
 }
@@ -78,10 +85,18 @@ pub(super) fn top_share(scores: &[f64], good: &[bool]) -> Vec<bool> {
 fn of(
     name: &'static str,
     good: &[bool],
+    groups: &[usize],
     accepted: Defined<Vec<bool>>,
     auc: Defined,
-    level: f64,
+    resampling: Resampling,
 ) -> Baseline {
+    let accuracy = match &accepted {
+        Ok(accepted) => {
+            let right = groups.iter().zip(good.iter().zip(accepted));
+            share_of(right.map(|(group, (good, yes))| (*group, good == yes)), resampling)
+        }
+        Err(undefined) => Measured(Err(*undefined)),
+    };
     let confusion = accepted.and_then(|accepted| Confusion::from_decisions(good, &accepted));
     let rate = |of: fn(&Confusion) -> Defined| Measured(confusion.and_then(|c| of(&c)));
     Baseline {
@@ -90,9 +105,7 @@ fn of(
         good: good.iter().filter(|good| **good).count() as u64,
         bad: good.iter().filter(|good| !**good).count() as u64,
         accepted: confusion.ok().map(|own| own.true_positive + own.false_positive),
-        accuracy: confusion
-            .and_then(|c| wilson(c.true_positive + c.true_negative, c.n(), level))
-            .into(),
+        accuracy,
         balanced_accuracy: rate(Confusion::balanced_accuracy),
         false_positive_rate: rate(Confusion::false_positive_rate),
         true_positive_rate: rate(Confusion::true_positive_rate),
@@ -102,10 +115,10 @@ fn of(
 }
 
 /// Accepting with the base rate, in expectation.
-fn random(good: &[bool], level: f64) -> Baseline {
+fn random(good: &[bool], groups: &[usize], resampling: Resampling) -> Baseline {
     let k = good.iter().filter(|good| **good).count() as u64;
-    let share = wilson(k, good.len() as u64, level);
-    let rate = share.map(|share| share.point);
+    let share = share_of(groups.iter().copied().zip(good.iter().copied()), resampling).0;
+    let rate = share.map(|share| share.estimate);
     let both = if k == 0 {
         Err(Undefined { reason: Reason::NoPositives })
     } else if k == good.len() as u64 {
@@ -122,10 +135,10 @@ fn random(good: &[bool], level: f64) -> Baseline {
         accuracy: Measured(share.map(|share| {
             // p^2 + (1-p)^2 falls to p = 1/2 and rises after it.
             let at = |p: f64| p * p + (1.0 - p) * (1.0 - p);
-            let (a, b) = (at(share.interval.lower), at(share.interval.upper));
-            let inside = share.interval.contains(0.5);
+            let (a, b) = (at(share.lower), at(share.upper));
+            let inside = share.lower <= 0.5 && 0.5 <= share.upper;
             let lower = if inside { 0.5 } else { a.min(b) };
-            Figure { estimate: at(share.point), lower, upper: a.max(b), ..Figure::from(share) }
+            Figure { estimate: at(share.estimate), lower, upper: a.max(b), ..share }
         })),
         balanced_accuracy: Measured(both.map(|()| 0.5)),
         false_positive_rate: Measured(both.and(rate)),
@@ -138,6 +151,23 @@ fn random(good: &[bool], level: f64) -> Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RESAMPLING: Resampling = Resampling { resamples: 500, seed: 1, level: 0.95 };
+
+    #[test]
+    fn copies_of_a_case_do_not_narrow_a_baseline() {
+        let good: Vec<bool> = (0..200).map(|i| i / 10 % 2 == 0).collect();
+        let cases = cases(&good);
+        let all: Vec<&LabelledCase> = cases.iter().collect();
+        let width = |groups: &[usize]| {
+            let found = baselines(&all, groups, &[], RESAMPLING);
+            let own = *found[0].accuracy.value().unwrap();
+            own.upper - own.lower
+        };
+        let alone: Vec<usize> = (0..200).collect();
+        let tens: Vec<usize> = (0..200).map(|i| i / 10).collect();
+        assert!(width(&tens) > 2.0 * width(&alone));
+    }
 
     fn cases(good: &[bool]) -> Vec<LabelledCase> {
         good.iter()
@@ -156,7 +186,7 @@ mod tests {
         let cases = cases(&[true, true, true, false]);
         let all: Vec<&LabelledCase> = cases.iter().collect();
         let lengths = [Some(9), Some(8), Some(1), Some(2)];
-        let found = baselines(&all, &lengths, 0.95);
+        let found = baselines(&all, &[0, 1, 2, 3], &lengths, RESAMPLING);
         assert_eq!(found[0].accuracy.value().unwrap().estimate, 0.75);
         assert_eq!(found[0].false_positive_rate.0, Ok(1.0));
         assert_eq!(
@@ -173,7 +203,7 @@ mod tests {
     fn without_outputs_a_length_baseline_is_undefined() {
         let cases = cases(&[true, false]);
         let all: Vec<&LabelledCase> = cases.iter().collect();
-        let found = baselines(&all, &[None, Some(3)], 0.95);
+        let found = baselines(&all, &[0, 1], &[None, Some(3)], RESAMPLING);
         assert_eq!(found[3].auc.0.unwrap_err().reason, Reason::NoData);
         assert_eq!(found[4].accuracy.0.unwrap_err().reason, Reason::NoData);
     }

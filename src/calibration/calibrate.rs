@@ -104,6 +104,7 @@ impl Work<'_> {
         let (panel, accept) = self.panel(&model, &fitted, &fit, &report, &certificate);
         let cases: Vec<&LabelledCase> = report.iter().map(|&i| &self.table.cases()[i]).collect();
         let lengths = self.lengths(&report);
+        let groups: Vec<usize> = report.iter().map(|&i| self.groups.of_case[i]).collect();
         let rate = |figure: &Measured<Figure>| figure.0.map(|figure| figure.estimate);
         let noise = label_noise(
             self.table,
@@ -173,7 +174,7 @@ impl Work<'_> {
                 self.options.epsilon,
                 self.options.level,
             ),
-            baselines: baselines(&cases, &lengths, self.options.level),
+            baselines: baselines(&cases, &groups, &lengths, self.options.resampling()),
             label_noise: noise,
             curves,
             warnings,

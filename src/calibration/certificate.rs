@@ -252,6 +252,18 @@ impl Certificate {
                 self.upper_bound = Some(clopper_pearson_upper(false_accepts, n, self.delta)?);
                 Ok(Some(threshold))
             }
+            Threshold::TooFewNegatives { .. } if hopeless(bad, candidates, self.alpha)? => {
+                let highest = candidates.iter().copied().max_by(compare).unwrap_or(LOWEST);
+                let tied = bad.iter().filter(|key| **key >= highest).count() as u64;
+                self.ties = Some(tied);
+                self.fail(
+                    format!(
+                        "{tied} of {units} tie at the highest key, more than may be accepted of any number: no number of labels helps, add judges with finer scores"
+                    ),
+                    None,
+                );
+                Ok(None)
+            }
             Threshold::TooFewNegatives { missing, .. } => {
                 self.fail(
                     format!(
@@ -448,6 +460,17 @@ fn rate(
         clustered_proportion(&clusters, resampling)
             .map(|estimate| Figure { n, ..Figure::from(estimate) }),
     )
+}
+
+/// Whether the share of bad cases that tie at the highest key is surely above `alpha`, so that
+/// more of them would change nothing: its lower bound at 95% is.
+fn hopeless(bad: &[Key], candidates: &[Key], alpha: f64) -> Defined<bool> {
+    let Some(highest) = candidates.iter().copied().max_by(compare) else { return Ok(false) };
+    let tied = bad.iter().filter(|key| **key >= highest).count() as u64;
+    if tied < 2 {
+        return Ok(false);
+    }
+    Ok(clopper_pearson(tied, bad.len() as u64, 0.90)?.interval.lower > alpha)
 }
 
 /// How many more bad cases would certify the highest key if the share tied there stays.

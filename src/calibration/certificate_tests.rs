@@ -72,6 +72,20 @@ fn all_ties_are_not_certifiable_and_no_number_of_labels_helps() {
 }
 
 #[test]
+fn too_few_that_mostly_tie_at_the_top_are_not_told_to_collect_more() {
+    let names = names(60);
+    // Thirty bad cases, too few at 5%; two thirds of them have the highest score.
+    let of = |tied: usize| {
+        let score = move |i: usize| if i < tied || i >= 30 { 1.0 } else { i as f64 / 100.0 };
+        Certificate::certify(&cases(&names, score, |i| i >= 30), OPTIONS).unwrap()
+    };
+    let hopeless = of(20);
+    assert_eq!((hopeless.ties, hopeless.labels_needed), (Some(20), None));
+    assert!(hopeless.reason.unwrap().contains("no number of labels helps"));
+    assert_eq!(of(1).labels_needed, Some(15), "one may be chance");
+}
+
+#[test]
 fn a_few_ties_say_how_many_labels_would_do() {
     let names = names(160);
     // Two of 80 bad cases share the highest key: one may be accepted, so two are too many.

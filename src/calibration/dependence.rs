@@ -8,8 +8,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::contender::share_of;
 use super::figure::{Figure, Measured};
 use super::table::{Table, price_of};
+use crate::stats::bootstrap::Resampling;
 use crate::stats::confusion::Confusion;
 use crate::stats::correlation::pearson;
 use crate::stats::dependence::{effective_judges, phi_matrix, shared_error};
@@ -168,8 +170,10 @@ pub fn dependence(
     comparable: &[bool],
     rows: &[usize],
     choice: &[usize],
-    level: f64,
+    groups: &[usize],
+    resampling: Resampling,
 ) -> Dependence {
+    let level = resampling.level;
     let complete = complete_rows(decisions, rows);
     let cases = table.cases();
     let errors: Vec<Vec<bool>> = decisions
@@ -186,10 +190,14 @@ pub fn dependence(
     let accuracy = |judge: &Vec<bool>| judge.iter().filter(|wrong| !**wrong).count() as u64;
     let best = errors.iter().enumerate().max_by_key(|(j, e)| (accuracy(e), std::cmp::Reverse(*j)));
     let best_single = best.and_then(|(j, errors)| {
-        let accuracy = wilson(accuracy(errors), errors.len() as u64, level).ok()?;
-        Some(BestSingle { name: table.judges[j].name.clone(), accuracy: accuracy.into() })
+        let right = complete.iter().zip(errors).map(|(&i, wrong)| (groups[i], !wrong));
+        let accuracy = share_of(right, resampling).0.ok()?;
+        Some(BestSingle { name: table.judges[j].name.clone(), accuracy })
     });
-    let subsets = Subsets::compare(table, decisions, choice, level);
+    let all_wrong = (0..complete.len())
+        .map(|row| (groups[complete[row]], errors.iter().all(|judge| judge[row])));
+    let all_wrong = share_of(all_wrong, resampling).0;
+    let subsets = Subsets::compare(table, decisions, choice, groups, resampling);
     Dependence {
         complete_cases: complete.len() as u64,
         mean_error_correlation: Measured(mean),
@@ -202,16 +210,19 @@ pub fn dependence(
         condorcet_gap: Measured(shared.map(|s| s.condorcet_gap)),
         independent_majority: Measured(shared.map(|s| s.independent_majority)),
         observed_majority: Measured(shared.map(|s| s.observed_majority)),
-        all_wrong: Measured(shared.map(|s| AllWrong {
-            estimate: s.all_wrong.point,
-            lower: s.all_wrong.interval.lower,
-            upper: s.all_wrong.interval.upper,
-            n: s.all_wrong.n as u64,
-            if_independent: s.all_wrong_independent,
+        all_wrong: Measured(shared.and_then(|s| {
+            let own = all_wrong?;
+            Ok(AllWrong {
+                estimate: own.estimate,
+                lower: own.lower,
+                upper: own.upper,
+                n: own.n,
+                if_independent: s.all_wrong_independent,
+            })
         })),
         best_single,
         leave_one_out: leave_one_out(table, decisions, &complete),
-        cheapest_subset: subsets.cheapest(table),
+        cheapest_subset: subsets.cheapest,
         subsets_compared: subsets.all.len() as u64,
         subsets_without: subsets.without,
         subsets: subsets.all.into_iter().take(LISTED).collect(),
@@ -285,10 +296,17 @@ fn leave_one_out(
 struct Subsets {
     all: Vec<Subset>,
     without: Vec<String>,
+    cheapest: Option<Subset>,
 }
 
 impl Subsets {
-    fn compare(table: &Table, decisions: &[Vec<Option<bool>>], rows: &[usize], level: f64) -> Self {
+    fn compare(
+        table: &Table,
+        decisions: &[Vec<Option<bool>>],
+        rows: &[usize],
+        groups: &[usize],
+        resampling: Resampling,
+    ) -> Self {
         let (chosen, without) = candidates(table, decisions, rows);
         let kept: Vec<&Vec<Option<bool>>> = chosen.iter().map(|&j| &decisions[j]).collect();
         let complete: Vec<usize> =
@@ -304,7 +322,7 @@ impl Subsets {
                     .map(|j| &table.judges[chosen[j]])
                     .collect();
                 Some(Subset {
-                    accuracy: wilson(right, confusion.n(), level).ok()?.into(),
+                    accuracy: wilson(right, confusion.n(), resampling.level).ok()?.into(),
                     good: confusion.true_positive + confusion.false_negative,
                     bad: confusion.false_positive + confusion.true_negative,
                     balanced_accuracy: confusion.balanced_accuracy().into(),
@@ -322,23 +340,40 @@ impl Subsets {
                 .then_with(|| a.judges.len().cmp(&b.judges.len()))
                 .then_with(|| a.judges.cmp(&b.judges))
         });
-        Self { all, without }
+        // Of all subsets only the shown ones and those in question are counted by group.
+        let right = |subset: &Subset, i: usize| {
+            let votes = (0..chosen.len())
+                .filter(|j| subset.judges.contains(&table.judges[chosen[*j]].name))
+                .filter(|j| kept[*j][i] == Some(true));
+            (2 * votes.count() > subset.judges.len()) == table.cases()[i].good
+        };
+        let grouped = |subset: &mut Subset| {
+            let cases = complete.iter().map(|&i| (groups[i], right(subset, i)));
+            if let Ok(accuracy) = share_of(cases, resampling).0 {
+                subset.accuracy = accuracy;
+            }
+        };
+        all.iter_mut().take(LISTED).for_each(grouped);
+        let mut own = Self { all, without, cheapest: None };
+        if let Some(place) = own.cheapest(table) {
+            grouped(&mut own.all[place]);
+            own.cheapest = Some(own.all[place].clone());
+        }
+        own
     }
 
     /// The least price, or where prices are unknown the fewest judges, among the subsets
     /// whose accuracy reaches the lower end of the best one's interval.
-    fn cheapest(&self, table: &Table) -> Option<Subset> {
+    fn cheapest(&self, table: &Table) -> Option<usize> {
         let floor = self.all.first()?.accuracy.lower;
         let priced = table.judges.iter().all(|judge| judge.price_usd.is_some());
         let price = |subset: &Subset| match subset.price_usd.value() {
             Some(price) if priced => *price,
             _ => subset.judges.len() as f64,
         };
-        self.all
-            .iter()
-            .filter(|subset| subset.accuracy.estimate >= floor)
-            .min_by(|a, b| price(a).total_cmp(&price(b)))
-            .cloned()
+        (0..self.all.len())
+            .filter(|&place| self.all[place].accuracy.estimate >= floor)
+            .min_by(|&a, &b| price(&self.all[a]).total_cmp(&price(&self.all[b])))
     }
 }
 

@@ -188,8 +188,12 @@ pub fn estimate(
     };
     let cells = counts(&mut (0..cases.len()));
     let clustered = groups.clustered();
-    let fit = post_stratified(&cells, options.level)
-        .map(|fit| over_groups(fit, table, groups, &of_case, &cells, options.level));
+    let rate_of = |rows: &[usize], cells: &[Cell]| {
+        post_stratified(cells, options.level)
+            .map(|fit| over_groups(fit, table, groups, rows, &of_case, cells, options.level))
+    };
+    let all: Vec<usize> = (0..cases.len()).collect();
+    let fit = rate_of(&all, &cells);
     let mut warnings = warnings(table, &said, &cells, &cut.names, labelled.len());
     if clustered {
         warnings.push(
@@ -229,8 +233,13 @@ pub fn estimate(
         rogan_gladen: rogan,
         lee,
         outlook: outlook(&cells, &cut.names, options, &fit),
-        groups: slices
-            .map_or_else(Vec::new, |slices| by_group(slices, |rows| (counts(rows), options.level))),
+        groups: slices.map_or_else(Vec::new, |slices| {
+            by_group(slices, |rows| {
+                let cells = counts(&mut rows.iter().copied());
+                let labelled = cells.iter().map(|cell| cell.labelled).sum();
+                (labelled, rate_of(rows, &cells))
+            })
+        }),
         warnings,
     };
     Ok(report)
@@ -246,6 +255,7 @@ fn over_groups(
     fit: PostStratified,
     table: &Table,
     groups: &Groups,
+    rows: &[usize],
     of_case: &[usize],
     cells: &[Cell],
     level: f64,
@@ -253,11 +263,12 @@ fn over_groups(
     if !groups.clustered() {
         return fit;
     }
-    let total = of_case.len() as f64;
+    let total = rows.len() as f64;
     let mean = |cell: &Cell| (cell.good as f64 + 1.0) / (cell.labelled as f64 + 2.0);
     let mut within: HashMap<usize, f64> = HashMap::new();
     let mut between: HashMap<usize, f64> = HashMap::new();
-    for (i, case) in table.cases().iter().enumerate() {
+    for &i in rows {
+        let case = &table.cases()[i];
         let cell = &cells[of_case[i]];
         let group = groups.of_case[i];
         *between.entry(group).or_default() += (mean(cell) - fit.estimate.point) / total;
@@ -281,7 +292,7 @@ fn over_groups(
 
 fn by_group(
     slices: &Groups,
-    count: impl Fn(&mut dyn Iterator<Item = usize>) -> (Vec<Cell>, f64),
+    rate: impl Fn(&[usize]) -> (u64, Defined<PostStratified>),
 ) -> Vec<GroupRate> {
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); slices.len()];
     for (i, group) in slices.of_case.iter().enumerate() {
@@ -292,12 +303,11 @@ fn by_group(
         .zip(&slices.names)
         .filter(|(rows, _)| !rows.is_empty())
         .map(|(rows, name)| {
-            let (cells, level) = count(&mut rows.iter().copied());
-            let labelled: u64 = cells.iter().map(|cell| cell.labelled).sum();
+            let (labelled, rate) = rate(&rows);
             let rate = if labelled == 0 {
                 Measured::undefined(Reason::NoData)
             } else {
-                figure(&post_stratified(&cells, level), labelled as usize)
+                figure(&rate, labelled as usize)
             };
             GroupRate { name: name.clone(), judged: rows.len() as u64, labelled, rate }
         })
@@ -328,12 +338,16 @@ fn beside(
     let ppi = Beside {
         rate: Measured(ppi.map(|ppi| Figure::from(ppi.estimate).clipped(0.0, 1.0))),
         trusted,
-        note: if trusted {
-            format!("{of_labels}: at least 10 of each, as it needs")
-        } else {
-            format!(
+        note: match ppi {
+            _ if rest.is_empty() => {
+                "every judged case is labelled: there is nothing that predictions could add"
+                    .to_owned()
+            }
+            Err(undefined) => format!("{undefined}"),
+            Ok(_) if trusted => format!("{of_labels}: at least 10 of each, as it needs"),
+            Ok(_) => format!(
                 "not to be trusted: {of_labels}; under 10 of each its interval is far too narrow"
-            )
+            ),
         },
     };
     let good: Vec<bool> = known.iter().map(|(good, _)| *good).collect();

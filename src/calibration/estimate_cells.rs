@@ -71,6 +71,7 @@ pub(super) fn said(table: &Table, labelled: &[usize], options: &EstimateOptions)
     };
     let by = match table.judges.as_slice() {
         [judge] => format!("judge `{}`", judge.name),
+        judges if all_binary => format!("the share of {} judges that accept", judges.len()),
         judges => format!("the lower median of {} judges", judges.len()),
     };
     let binary = table.judges.len() == 1 && table.judges[0].kind == JudgeKind::Binary;

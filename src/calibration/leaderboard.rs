@@ -16,7 +16,7 @@ use super::board_words::conclusion;
 use super::calibrate::{Fitted, Work};
 use super::certificate::Certificate;
 use super::certified_alone::CertifiedAlone;
-use super::contender::{Contender, ContenderKind, Field, Made};
+use super::contender::{Contender, ContenderKind, Field, Made, share_of};
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::grouping::{Groups, Items};
@@ -31,8 +31,6 @@ use super::positive::Positive;
 use super::split::{Part, Split, SplitPlan, SplitReport};
 use super::table::{Counts, JudgeColumn, JudgeKind, Table};
 use crate::dataset::LabelSource;
-use crate::stats::bootstrap::Resampling;
-use crate::stats::interval::wilson;
 use crate::stats::{Reason, Undefined};
 
 /// Some of the judges as a panel of their own.
@@ -216,7 +214,7 @@ pub fn leaderboard(
     let facing: Vec<&Contender> = contenders.iter().collect();
     let case_groups = field.group();
     let good: Vec<bool> = rows.iter().map(|&i| table.cases()[i].good).collect();
-    let resampling = Resampling { resamples: own.resamples, seed: own.seed, level: own.level };
+    let resampling = own.resampling();
     let pair_options = PairOptions { alpha: ALPHA, resampling };
     let comparisons: Vec<Comparison> = Measure::ALL
         .iter()
@@ -229,7 +227,7 @@ pub fn leaderboard(
     let mut board: Vec<Row> = contenders.iter().map(|own| row(own, &named)).collect();
     board.sort_by(|a, b| order(options.by, a, b));
     board.extend(trivial.iter().map(|own| row(own, &HashMap::new())));
-    board.push(random(field, own.level));
+    board.push(random(field, own));
     let by_model = table.labels.sources.contains_key(&LabelSource::Model);
     let mut found = Leaderboard {
         version: 1,
@@ -456,11 +454,13 @@ fn best_baseline(trivial: &[Contender]) -> Option<&Contender> {
 }
 
 /// Accepting by the base rate: what is expected of it.
-fn random(field: Field<'_>, level: f64) -> Row {
+fn random(field: Field<'_>, options: &Options) -> Row {
     let cases: Vec<&LabelledCase> = field.rows.iter().map(|&i| &field.cases[i]).collect();
-    let expected = baselines(&cases, &[], level).swap_remove(2);
-    let good = cases.iter().filter(|case| case.good).count() as u64;
-    let base: Measured<Figure> = wilson(good, cases.len() as u64, level).into();
+    let groups: Vec<usize> = field.rows.iter().map(|&i| field.groups.of_case[i]).collect();
+    let resampling = options.resampling();
+    let expected = baselines(&cases, &groups, &[], resampling).swap_remove(2);
+    let base: Measured<Figure> =
+        share_of(groups.iter().zip(&cases).map(|(group, case)| (*group, case.good)), resampling);
     let with = |value: &Measured, figure: &dyn Fn(Figure, f64) -> Figure| {
         Measured(value.0.and_then(|value| base.0.map(|base| figure(base, value))))
     };

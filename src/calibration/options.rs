@@ -10,6 +10,7 @@ use super::panel::PanelAggregate;
 use super::positive::Accept;
 use super::slices::SlicedBy;
 use super::split::SplitPlan;
+use crate::stats::bootstrap::Resampling;
 
 /// What is asked of a calibration.
 #[derive(Clone, Debug)]
@@ -48,6 +49,14 @@ pub struct Options {
     pub ruled: Option<Ruled>,
     /// Fields of the cases that figures are given by.
     pub slices: Vec<SlicedBy>,
+}
+
+impl Options {
+    /// How groups are resampled.
+    #[must_use]
+    pub fn resampling(&self) -> Resampling {
+        Resampling { resamples: self.resamples, seed: self.seed, level: self.level }
+    }
 }
 
 impl Default for Options {

@@ -108,7 +108,8 @@ impl Work<'_> {
                 &fitted.comparable,
                 rows,
                 fit,
-                self.options.level,
+                &self.groups.of_case,
+                self.options.resampling(),
             ),
             model: model.clone(),
         };

@@ -8,11 +8,9 @@ use super::calibrate::{Fitted, Work};
 use super::certificate::{Certificate, CertifyCase};
 use super::loops::LoopReport;
 use super::operating_point::fitted;
-use super::options::Options;
 use super::panel::{Key, Missing, PanelModel, target, votes};
 use super::split::SplitPlan;
 use super::subsets::{Confusion, ConfusionSeat, OfSize, OwnCertificate, Subset, Subsets, sets};
-use crate::stats::bootstrap::Resampling;
 
 impl Work<'_> {
     /// Why nothing may be certified, whatever the figures.
@@ -184,8 +182,7 @@ impl Work<'_> {
             let pairs = fit.iter().filter_map(|&i| Some((key(i)?, cases[i].good))).collect();
             Some((fitted(pairs)?, "fitted"))
         });
-        let Options { resamples, seed, level, .. } = *self.options;
-        let resampling = Resampling { resamples, seed, level };
-        Some(loops.report(cases, &self.groups.of_case, rows, key, threshold, resampling))
+        let groups = &self.groups.of_case;
+        Some(loops.report(cases, groups, rows, key, threshold, self.options.resampling()))
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calibrate::{Fitted, Work};
 use super::certificate::Certificate;
+use super::contender::share_of;
 use super::figure::{Figure, Measured};
 use super::grouping::Groups;
 use super::judge_metrics::Series;
@@ -19,7 +20,6 @@ use super::panel_report::PanelSeries;
 use crate::stats::bootstrap::Resampling;
 use crate::stats::distribution::{hypergeometric_sf_inclusive, normal_critical};
 use crate::stats::grouped_mean::GroupedMean;
-use crate::stats::interval::wilson;
 use crate::stats::multiplicity::holm;
 use crate::stats::shrinkage::{beta_binomial_shrinkage, empirical_bayes, pooled_variances};
 use crate::stats::{Defined, Method, Reason};
@@ -176,7 +176,7 @@ fn sliced(
             bad,
             false_accepts: wrong,
             false_positive_rate: if series.accepted.is_some() {
-                wilson(wrong, bad, resampling.level).into()
+                share_of(bad_members(series, own), resampling)
             } else {
                 Measured::undefined(Reason::NoData)
             },
@@ -231,6 +231,15 @@ fn shrunk_biases(gaps: &[Vec<(usize, f64)>], level: f64) -> Defined<(Vec<Figure>
         })
         .collect();
     Ok((figures, pooled.tau2.sqrt()))
+}
+
+/// The bad cases of a slice: their groups, and whether they are accepted.
+fn bad_members<'a>(
+    series: &'a Series,
+    members: &'a [usize],
+) -> impl Iterator<Item = (usize, bool)> + 'a {
+    let accepted = series.accepted.as_deref().unwrap_or_default();
+    members.iter().filter(|&&i| !series.good[i]).map(|&i| (series.group[i], accepted[i]))
 }
 
 fn false_accepts(series: &Series, members: &[usize]) -> (u64, u64) {

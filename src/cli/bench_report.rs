@@ -34,9 +34,11 @@ fn certified(board: &Leaderboard) -> Option<String> {
         .certified
         .iter()
         .map(|own| {
-            let missing = own.labels_needed.map_or("not certifiable".to_owned(), |n| {
-                format!("not certifiable, {n} more bad ones needed")
-            });
+            let missing = own
+                .labels_needed
+                .map_or("not certifiable, no number of labels helps".to_owned(), |n| {
+                    format!("not certifiable, {n} more bad cases needed, one a group")
+                });
             vec![
                 own.name.clone(),
                 if is(&own) { interval(&own.true_positive_rate) } else { missing },

@@ -144,9 +144,10 @@ fn certified(own: &CertifiedPair) -> String {
     );
     let rows = [&own.first, &own.second].map(|side| {
         let missing = || {
-            side.labels_needed.map_or("not certifiable".to_owned(), |n| {
-                format!("not certifiable, {n} more bad ones needed")
-            })
+            side.labels_needed
+                .map_or("not certifiable, no number of labels helps".to_owned(), |n| {
+                    format!("not certifiable, {n} more bad cases needed, one a group")
+                })
         };
         vec![
             side.name.clone(),
