@@ -269,7 +269,7 @@ fn rubric(args: &ListArgs, name: &str, printer: &Printer) -> anyhow::Result<Exit
 }
 
 fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
-    let loops = crate::control::log::kept(&super::loop_::loops(global));
+    let loops = kept_loops(global, printer);
     let mut runs = match Store::open(&global.store) {
         // Loops without a model need no store.
         Err(StoreError::Missing { .. }) if !loops.is_empty() => Vec::new(),
@@ -324,7 +324,7 @@ fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<E
 }
 
 fn loops(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
-    let loops = crate::control::log::kept(&super::loop_::loops(global));
+    let loops = kept_loops(global, printer);
     if args.json {
         printer.json(&loops)?;
     } else if loops.is_empty() {
@@ -335,6 +335,17 @@ fn loops(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
+/// The loops that are kept, with a warning of each whose log is damaged.
+fn kept_loops(global: &Global, printer: &Printer) -> Vec<Kept> {
+    let loops = crate::control::log::kept(&super::loop_::loops(global));
+    for own in &loops {
+        if let Some(reason) = &own.damaged {
+            printer.warn(&format!("the log of loop `{}` is damaged: {reason}", own.run));
+        }
+    }
+    loops
+}
+
 /// Loops of `venire loop`: each is a log of its own beside the store.
 fn list_loops(loops: &[Kept], printer: &Printer) {
     let rows = loops
@@ -342,7 +353,10 @@ fn list_loops(loops: &[Kept], printer: &Printer) {
         .map(|kept| {
             vec![
                 kept.run.clone(),
-                kept.end.name().to_owned(),
+                match &kept.damaged {
+                    Some(reason) => format!("damaged: {}", shortened(reason, 60)),
+                    None => kept.end.name().to_owned(),
+                },
                 kept.generations.to_string(),
                 shortened(&kept.task, 40),
                 // To the second: the rest is for machines, and stands in the JSON.

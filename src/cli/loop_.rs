@@ -79,14 +79,28 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     // A run goes on with what it began with, wherever that came from.
-    let beginning =
-        args.resume.as_ref().and_then(|run| control::log::beginning_of(&loops(global), run));
+    let beginning = match &args.resume {
+        // A run that can't be gone on with is no matter of any loop file.
+        Some(run) => control::log::beginning_of(&loops(global), run).map_err(LoopError::from)?,
+        None => None,
+    };
     let config = args
         .config
         .clone()
         .or_else(|| beginning.as_ref()?.file.clone())
         .unwrap_or_else(|| PathBuf::from("loop.toml"));
-    let mut spec = LoopSpec::read(&config)?;
+    let read = LoopSpec::read(&config).map_err(anyhow::Error::from);
+    let mut spec = match &args.resume {
+        Some(run) if args.config.is_none() => read.with_context(|| {
+            let names = beginning.as_ref().is_some_and(|own| own.file.is_some());
+            if names {
+                format!("run `{run}` goes on with the loop file that it began with (`-c` gives another place of it)")
+            } else {
+                format!("the log of run `{run}` names no loop file: give it with `-c`")
+            }
+        })?,
+        _ => read?,
+    };
     if let Some(panel) = &mut spec.panel {
         args.profile.put(args.profile.absolute()?, panel);
         args.profile.check(panel.profile.is_some())?;

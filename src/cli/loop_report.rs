@@ -121,7 +121,7 @@ pub(super) fn text(report: &Report) -> String {
         plural(u64::from(report.generations), "generation", "generations"),
         plural(report.evaluations, "judgement", "judgements"),
         report.elapsed_seconds,
-        report.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default()
+        report.cost_usd.map_or(", price unknown".to_owned(), |cost| format!(", ${cost:.4}"))
     ));
     lines.push(format!("log: {}", report.log));
     lines.join("\n")

@@ -93,10 +93,14 @@ fn of_loops(
             .is_some_and(|own| own.eq_ignore_ascii_case("html") || own.eq_ignore_ascii_case("htm"));
         anyhow::ensure!(is_page, "`-o {}` is no report on loops: expected .html", output.display());
         super::export::not_read(output)?;
-        let shown = loops::write_file(&logs, output)
+        let written = loops::write_file(&logs, output)
             .with_context(|| format!("failed to write the report `{}`", output.display()))?;
-        if shown < logs.len() {
-            printer.warn(&format!("{} of {} loops are on the page", shown, logs.len()));
+        for error in &written.damaged {
+            printer.warn(&format!("left out of the report: {error}"));
+        }
+        if written.left_out > 0 {
+            let shown = written.shown;
+            printer.warn(&format!("{shown} of {} loops are on the page", logs.len()));
         }
         printer.say(&format!("wrote {}", output.display()));
     }

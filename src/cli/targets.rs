@@ -51,23 +51,45 @@ impl Judged {
             .named()
             .into_iter()
             .map(|(name, metric)| {
-                let show = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}"));
+                let or = |x: Option<f64>, or: &str| {
+                    x.map_or_else(|| or.to_owned(), |x| format!("{x:.3}"))
+                };
+                // What lies beyond all that was recorded is no gap in the table.
+                let end = |x| or(x, if metric.has_interval { "beyond" } else { "-" });
+                let value = match metric.range {
+                    Some((least, most)) => {
+                        format!("{}..{}", or(least, "beyond"), or(most, "beyond"))
+                    }
+                    None => or(metric.value, "-"),
+                };
                 vec![
                     name.to_owned(),
-                    show(metric.value),
-                    show(metric.lower),
-                    show(metric.upper),
+                    value,
+                    end(metric.lower),
+                    end(metric.upper),
                     metric.n.to_string(),
+                    metric.censored.to_string(),
                     self.targets.get(name).map(in_words).unwrap_or_default(),
                 ]
             })
             .collect();
         format!(
-            "{}\n\n{} of {} loops accepted, {} censored: their recordings end before the policy does{}",
-            table(&["metric", "value", "lower", "upper", "n", "target"], rows, &[1, 2, 3, 4]),
+            "{}\n\n{} of {} loops accepted, {} censored{}{}",
+            table(
+                &["metric", "value", "lower", "upper", "n", "censored", "target"],
+                rows,
+                &[1, 2, 3, 4, 5]
+            ),
             metrics.accepted,
             metrics.tasks,
             metrics.censored,
+            if metrics.censored == 0 {
+                ""
+            } else {
+                ": their recordings end before the policy does, or they wait or were stopped. A \
+                 figure that depends on how they would have ended is a range, and its interval \
+                 holds both ends"
+            },
             if metrics.groups == metrics.tasks {
                 String::new()
             } else {

@@ -12,6 +12,7 @@ use super::dispute::Dispute;
 use super::event::{About, AgentFault, Answer, Budget, Directive, Round, Spent};
 use super::outcome::Outcome;
 use super::policy::Limits;
+use super::result::known_cost;
 use crate::ruling::Ruling;
 use crate::verdict::{Usage, Verdict};
 
@@ -172,6 +173,31 @@ pub enum Entry {
         /// How.
         outcome: Outcome,
     },
+}
+
+impl Entry {
+    /// Whether it tells of a call to a model that has no known price.
+    #[must_use]
+    pub fn has_unknown_cost(&self) -> bool {
+        let unknown = |own: &Verdict| !own.cached && known_cost(&own.usage, own.cost_usd).is_none();
+        match self {
+            Self::Generated { usage, micro_dollars, .. } => {
+                known_cost(usage, micro_dollars.map(|micro| micro as f64 / 1e6)).is_none()
+            }
+            Self::Judged { verdict, .. } => unknown(verdict),
+            Self::Ruled { ruling, .. } | Self::Final { ruling, .. } => {
+                ruling.verdicts.iter().any(unknown)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// US dollars that a log tells of: `None` where calls were made that have no price, and none
+/// that has one. `unknown` is whether any entry has an unknown cost.
+#[must_use]
+pub fn told_cost(spent: Spent, unknown: bool) -> Option<f64> {
+    (spent.micro_dollars > 0 || !unknown).then(|| spent.micro_dollars as f64 / 1e6)
 }
 
 /// An event with its place, its time and what was spent until then.

@@ -1,13 +1,14 @@
 //! Which runs of loops there are, how each began and how it ended, read from their logs.
 //!
-//! Only looks: nothing is held, written or mended, and a log that can't be read is left out.
+//! Only looks: nothing is held, written or mended. A run whose log is damaged is one all the
+//! same: it is listed with what is wrong.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::event::Answer;
-use super::log::{Entry, Line, RESUMED, read};
+use super::log::{Entry, Line, LogError, RESUMED, read, read_whole};
 use super::outcome::Reason;
 
 /// The name of a log in the folder of its run.
@@ -36,16 +37,21 @@ pub struct Beginning {
     pub file: Option<PathBuf>,
 }
 
-/// How a run began; `latest` names the newest run. `None` where there is no such run, or its
-/// log does not begin as one.
-#[must_use]
-pub fn beginning_of(loops: &Path, run: &str) -> Option<Beginning> {
-    let run = if run == "latest" { newest(loops)? } else { run.to_owned() };
-    let first = read(&loops.join(run).join(EVENTS)).ok()?.into_iter().next()?;
-    match first.entry {
-        Entry::Started { task, file, .. } => Some(Beginning { task, file }),
-        _ => None,
+/// How a run began; `latest` names the newest run. `None` where its log does not begin as one.
+///
+/// # Errors
+/// When there is no such run, or its log can't be read or is damaged.
+pub fn beginning_of(loops: &Path, run: &str) -> Result<Option<Beginning>, LogError> {
+    let missing = || LogError::Missing { run: run.to_owned(), folder: loops.to_owned() };
+    let run = if run == "latest" { newest(loops).ok_or_else(missing)? } else { run.to_owned() };
+    let path = loops.join(&run).join(EVENTS);
+    if !path.is_file() {
+        return Err(LogError::Missing { run, folder: loops.to_owned() });
     }
+    Ok(match read(&path)?.into_iter().next().map(|line| line.entry) {
+        Some(Entry::Started { task, file, .. }) => Some(Beginning { task, file }),
+        _ => None,
+    })
 }
 
 /// The logs of the starts of a run, in their order, from the run's own log or its folder; none
@@ -69,8 +75,8 @@ pub fn starts_of(log: &Path) -> Vec<PathBuf> {
 }
 
 /// The runs that are kept in a folder, those of `--tasks` included, the newest first by the
-/// time they began; nothing where the folder is not there. A log that can't be read is left
-/// out.
+/// time they began; nothing where the folder is not there. Of a damaged log stands here what
+/// comes before the damage.
 #[must_use]
 pub fn kept(loops: &Path) -> Vec<Kept> {
     let Ok(folders) = std::fs::read_dir(loops) else { return Vec::new() };
@@ -97,6 +103,9 @@ pub struct Kept {
     /// How it ended, if it has.
     #[serde(rename = "state")]
     pub end: RunEnd,
+    /// What is wrong with its log, or with that of one of its starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<String>,
     /// Its log.
     #[serde(rename = "log")]
     pub path: PathBuf,
@@ -108,15 +117,34 @@ fn is_zero(n: &usize) -> bool {
 }
 
 impl Kept {
+    /// `None` where there is no log.
     fn of(path: &Path) -> Option<Self> {
-        let lines = read(path).ok()?;
-        let Entry::Started { run, time, task, .. } = lines.first()?.entry.clone() else {
+        if !path.is_file() {
             return None;
+        }
+        let name = path.parent()?.file_name()?.to_string_lossy().into_owned();
+        let (lines, damage) = read_whole(path);
+        let mut damaged = damage.map(|error| error.damage());
+        let (run, time, task) = match lines.first().map(|line| line.entry.clone()) {
+            Some(Entry::Started { run, time, task, .. }) => (run, time, task),
+            first => {
+                if first.is_some() {
+                    damaged.get_or_insert_with(|| "its first event is no beginning".to_owned());
+                }
+                (name, String::new(), String::new())
+            }
         };
-        let starts: Vec<Vec<Line>> =
-            starts_of(path).iter().filter_map(|log| read(log).ok()).collect();
+        let mut starts: Vec<Vec<Line>> = Vec::new();
+        for (i, log) in starts_of(path).iter().enumerate() {
+            let (lines, damage) = read_whole(log);
+            if let Some(error) = damage {
+                damaged.get_or_insert_with(|| format!("start {}: {}", i + 1, error.damage()));
+            }
+            starts.push(lines);
+        }
         let ends = || starts.iter().map(|lines| last_word(lines));
         let end = match last_word(&lines) {
+            _ if damaged.is_some() => RunEnd::Damaged,
             RunEnd::Ended(reason) if reason != Reason::AwaitingHuman => RunEnd::Ended(reason),
             _ if crate::hold::is_taken(&path.with_file_name("lock")) => RunEnd::Running,
             _ if ends().any(|end| end == RunEnd::Ended(Reason::AwaitingHuman)) => {
@@ -126,7 +154,8 @@ impl Kept {
         };
         let made = outputs(&lines) + starts.iter().map(|lines| outputs(lines)).sum::<u64>();
         let starts = starts.len();
-        Some(Self { run, time, task, generations: made, starts, end, path: path.to_owned() })
+        let path = path.to_owned();
+        Some(Self { run, time, task, generations: made, starts, end, damaged, path })
     }
 }
 
@@ -161,6 +190,8 @@ pub enum RunEnd {
     Running,
     /// No process holds it, and it has no end: it was killed, or the machine went down.
     Interrupted,
+    /// Its log is damaged, so that nothing says how.
+    Damaged,
     /// For this reason; `awaiting_human` where it waits for an answer.
     Ended(Reason),
 }
@@ -170,7 +201,7 @@ impl RunEnd {
     #[must_use]
     pub fn reason(self) -> Option<Reason> {
         match self {
-            Self::Running | Self::Interrupted => None,
+            Self::Running | Self::Interrupted | Self::Damaged => None,
             Self::Ended(reason) => Some(reason),
         }
     }
@@ -181,6 +212,7 @@ impl RunEnd {
         match self {
             Self::Running => "running",
             Self::Interrupted => "interrupted",
+            Self::Damaged => "damaged",
             Self::Ended(reason) => reason.name(),
         }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub(super) use super::entry::RESUMED;
-pub use super::entry::{Entry, FORMAT, Line};
+pub use super::entry::{Entry, FORMAT, Line, told_cost};
 use super::event::Spent;
 use super::history::content_hash;
 pub use super::kept::{Beginning, Kept, RunEnd, beginning_of, kept, starts_of};
@@ -72,6 +72,18 @@ pub enum LogError {
         /// The hash.
         hash: String,
     },
+}
+
+impl LogError {
+    /// What is wrong with a log, where its name stands beside.
+    #[must_use]
+    pub fn damage(&self) -> String {
+        match self {
+            Self::Damaged { line, reason, .. } => format!("line {line}: {reason}"),
+            Self::Io { doing, source, .. } => format!("failed to {doing} it: {source}"),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// An open log, held by this process.
@@ -216,6 +228,17 @@ pub fn read(path: &Path) -> Result<Vec<Line>, LogError> {
     Ok(parse(path, &text)?.lines)
 }
 
+/// The lines of a log file up to its end or its damage, and what that is.
+pub(super) fn read_whole(path: &Path) -> (Vec<Line>, Option<LogError>) {
+    match std::fs::read(path) {
+        Ok(text) => {
+            let (parsed, damage) = parse_to_damage(path, &text);
+            (parsed.lines, damage)
+        }
+        Err(error) => (Vec::new(), Some(io("read", path)(error))),
+    }
+}
+
 struct Parsed {
     lines: Vec<Line>,
     /// Bytes of whole lines.
@@ -223,6 +246,13 @@ struct Parsed {
 }
 
 fn parse(path: &Path, text: &[u8]) -> Result<Parsed, LogError> {
+    match parse_to_damage(path, text) {
+        (parsed, None) => Ok(parsed),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+fn parse_to_damage(path: &Path, text: &[u8]) -> (Parsed, Option<LogError>) {
     let mut parsed = Parsed { lines: Vec::new(), whole: 0 };
     let mut rest = text;
     while !rest.is_empty() {
@@ -235,16 +265,17 @@ fn parse(path: &Path, text: &[u8]) -> Result<Parsed, LogError> {
         match unseal(row, n) {
             Ok(line) if end.is_some() => parsed.lines.push(line),
             // Without its line break the line may lack more.
-            Ok(_) => return Ok(parsed),
-            Err(_) if after.is_empty() => return Ok(parsed),
+            Ok(_) => return (parsed, None),
+            Err(_) if after.is_empty() => return (parsed, None),
             Err(reason) => {
-                return Err(LogError::Damaged { path: path.to_owned(), line: n + 1, reason });
+                let damage = LogError::Damaged { path: path.to_owned(), line: n + 1, reason };
+                return (parsed, Some(damage));
             }
         }
         parsed.whole += (row.len() + 1) as u64;
         rest = after;
     }
-    Ok(parsed)
+    (parsed, None)
 }
 
 fn unseal(row: &[u8], n: u64) -> Result<Line, String> {

@@ -63,13 +63,50 @@ pub struct HistoryRow {
 }
 
 /// What one role took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RoleUsage {
     /// Tokens and calls.
     #[serde(flatten)]
     pub usage: Usage,
-    /// US dollars, of calls that have a price.
-    pub cost_usd: f64,
+    /// US dollars, of calls that have a price; `None` where calls were made and none has.
+    pub cost_usd: Option<f64>,
+}
+
+impl Default for RoleUsage {
+    /// No call was made, which costs nothing.
+    fn default() -> Self {
+        Self { usage: Usage::default(), cost_usd: Some(0.0) }
+    }
+}
+
+impl RoleUsage {
+    /// Adds what a call took, whose cost nobody may have told.
+    pub(super) fn add_call(&mut self, usage: &Usage, cost_usd: Option<f64>) {
+        self.add(&Self { usage: *usage, cost_usd: known_cost(usage, cost_usd) });
+    }
+
+    /// Adds what other calls took.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.usage.add(&other.usage);
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(own), Some(more)) => Some(own + more),
+            // As of the ledger: what is known is told where it is more than nothing.
+            (own, more) => own.or(more).filter(|known| *known > 0.0),
+        };
+    }
+}
+
+/// US dollars of all roles, of which the ledger knows `booked`.
+pub(super) fn total_cost(booked: Option<f64>, usage: &BTreeMap<String, RoleUsage>) -> Option<f64> {
+    let unknown = usage.values().any(|own| own.cost_usd.is_none());
+    booked.filter(|cost| *cost > 0.0 || !unknown)
+}
+
+/// US dollars of a call: as told, or nothing where nothing was called; `None` where a model was
+/// called and nobody tells its price.
+pub(super) fn known_cost(usage: &Usage, told: Option<f64>) -> Option<f64> {
+    let called = usage.calls > 0 || usage.tokens_in > 0 || usage.tokens_out > 0;
+    told.or((!called).then_some(0.0))
 }
 
 /// The profile of a loop, and what its outcome is worth.

@@ -92,8 +92,8 @@ pub struct LoopView {
     pub elapsed_ms: u64,
     /// Tokens of all roles.
     pub tokens: u64,
-    /// US dollars, of calls that have a price.
-    pub cost_usd: f64,
+    /// US dollars, of calls that have a price; `None` where calls were made and none has.
+    pub cost_usd: Option<f64>,
     /// Events in the log.
     pub events: u64,
 }
@@ -110,12 +110,18 @@ pub fn watch(loops: &Path, run: &str) -> Result<LoopView, LogError> {
     if !is_name || run.starts_with('.') || !path.is_file() {
         return Err(LogError::Missing { run: run.to_owned(), folder: loops.to_owned() });
     }
-    let mut view = LoopView::default();
+    let mut view = LoopView { cost_usd: Some(0.0), ..LoopView::default() };
+    // Those of several starts are in their own logs.
+    let mut unpriced = false;
+    for start in log::starts_of(&path) {
+        unpriced |= log::read(&start)?.iter().any(|line| line.entry.has_unknown_cost());
+    }
     for line in log::read(&path)? {
         view.events += 1;
         view.elapsed_ms = line.elapsed_ms;
         view.tokens = line.spent.tokens;
-        view.cost_usd = line.spent.micro_dollars as f64 / 1e6;
+        unpriced |= line.entry.has_unknown_cost();
+        view.cost_usd = log::told_cost(line.spent, unpriced);
         view.take(line.entry, &|hash| log::text_in(&folder, run, hash).ok());
     }
     Ok(view)

@@ -91,6 +91,10 @@ reasons! {
     NoDiscordantPairs => "no_discordant_pairs", "no pairs differ";
     /// Every item has one and the same value from all raters, or a rater says nothing.
     NotIdentified => "not_identified", "the data do not identify the parameters";
+    /// It depends on how observations that were cut off would have ended.
+    Censored => "censored", "it depends on how what was cut off would have ended";
+    /// A quantile or limit beyond all that was observed.
+    NotReached => "not_reached", "it lies beyond what was observed";
 }
 
 /// A statistic that has no value, and why.

@@ -188,7 +188,9 @@ fn replay_prints_metrics_of_tables_and_logs_with_intervals() {
             assert!(metrics[name].get(key).is_some(), "{name}.{key}");
         }
     }
-    assert_eq!(metrics["false_acceptance_share"]["value"], 0.5);
+    // The loop that was cut off may be accepted, good or bad.
+    let share = &metrics["false_acceptance_share"];
+    assert_eq!((&share["least"], &share["most"]), (&json!(1.0 / 3.0), &json!(2.0 / 3.0)));
     assert_eq!(metrics["false_positive_rate"]["n"], 2);
     bench.run(&["replay", "none.csv", "--policy", "policy.toml"]).exits(2).says(&["none.csv"]);
     crate::control::scripted(&bench, crate::control::COUNTING, "");

@@ -71,7 +71,8 @@ fn a_judge_that_was_not_recorded_is_a_missing_vote_and_no_veto_is_guessed() {
 #[test]
 fn a_target_fails_only_where_the_interval_excludes_it() {
     let bench = Workbench::new();
-    bench.write("policy.toml", "[exit]\nany = [{ quality_threshold = { threshold = 0.9 } }]\n");
+    let exit = "[exit]\nany = [{ quality_threshold = { threshold = 0.9 } }]\n";
+    bench.write("policy.toml", format!("{exit}[budget]\nmax_generations = 1\n"));
     let table = |loops: usize, accepted: usize| {
         let row = |i: usize| format!("t{i},1,{},1\n", if i < accepted { 0.95 } else { 0.5 });
         format!("task,generation,score,truth\n{}", (0..loops).map(row).collect::<String>())
@@ -93,6 +94,17 @@ fn a_target_fails_only_where_the_interval_excludes_it() {
     assert_eq!(many["targets"]["convergence_rate"]["standing"], "missed");
     assert_eq!(many["targets"]["generations_to_accept_median"]["standing"], "met");
     assert_eq!(many["targets"]["false_acceptance_share"]["standing"], "met");
+    // Where the policy would have gone on, what comes is not known, and misses nothing.
+    bench.write("on.toml", exit);
+    let on = ["replay", "t.csv", "--policy", "on.toml", "--json", "--targets"];
+    let on = bench.run(&on).exits(0).json();
+    assert_eq!(on["targets"]["convergence_rate"]["standing"], "open");
+    assert_eq!(
+        (&on["convergence_rate"]["value"], &on["convergence_rate"]["least"]),
+        (&json!({ "undefined": "censored" }), &json!(0.75))
+    );
+    let text = bench.run(&["replay", "t.csv", "--policy", "on.toml"]).exits(0).stdout;
+    assert!(text.contains("0.750..1.000") && text.contains("50 censored"), "{text}");
     // They are shown without the flag, and bind nobody.
     let shown = bench.run(&arguments("")).exits(0).json();
     assert_eq!(shown["targets"], many["targets"]);

@@ -15,6 +15,7 @@ mod comparing;
 mod control;
 mod control_accept;
 mod control_agents;
+mod control_books;
 mod control_durability;
 mod control_faults;
 mod control_lint;

@@ -147,9 +147,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn count(&mut self, role: &str, usage: &Usage, cost_usd: Option<f64>) {
-        let books = self.usage.entry(role.to_owned()).or_default();
-        books.usage.add(usage);
-        books.cost_usd += cost_usd.unwrap_or(0.0);
+        self.usage.entry(role.to_owned()).or_default().add_call(usage, cost_usd);
     }
 
     /// Notes which findings the agent has been told.

@@ -9,6 +9,7 @@ use crate::control::event::{AgentFault, Budget, Command, Directive, What};
 use crate::control::feedback::{Material, Version};
 use crate::control::history::Output;
 use crate::control::log::Entry;
+use crate::control::result::known_cost;
 use crate::provider::{Ledger, LedgerTotals, Reservation, WorstCase};
 use crate::verdict::Usage;
 
@@ -140,7 +141,8 @@ impl Driver<'_> {
     /// Books what a program took; of one that calls a model and tells no price, the dollars
     /// are not known.
     fn book(&self, usage: &Usage, micro_dollars: Option<u64>, held: &mut Reservation) {
-        held.spend(usage, micro_dollars.or(self.setup.agent.is_priced().then_some(0)));
+        let is_free = known_cost(usage, None).is_some();
+        held.spend(usage, micro_dollars.or(is_free.then_some(0)));
     }
 
     /// Sets aside what the agent's call takes, as far as that is known before, and what judging

@@ -165,6 +165,10 @@ pub(super) async fn run_part(
     if part.ledger.is_none() && spent != Spent::default() {
         ledger.book(&usage, Some(spent.micro_dollars));
     }
+    if part.ledger.is_none() && lines.iter().any(|line| line.entry.has_unknown_cost()) {
+        // That a price was not known does not change when the run is told of again.
+        ledger.book(&Usage::default(), None);
+    }
     let mut driver = Driver {
         setup,
         options,

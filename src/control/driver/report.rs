@@ -6,7 +6,7 @@ use crate::control::feedback::{Material, Version};
 use crate::control::history::Record;
 use crate::control::log::Entry;
 use crate::control::outcome::Outcome;
-use crate::control::result::{HistoryRow, ProfileOutcome, Report, Shown};
+use crate::control::result::{HistoryRow, ProfileOutcome, Report, Shown, total_cost};
 
 impl Driver<'_> {
     pub(super) fn version(&self, generation: u32) -> Result<Option<Version>, LoopError> {
@@ -93,7 +93,7 @@ impl Driver<'_> {
             last: records.last().map(shown).transpose()?,
             history,
             usage: self.usage.clone(),
-            cost_usd: self.ledger.totals().cost_usd(),
+            cost_usd: total_cost(self.ledger.totals().cost_usd(), &self.usage),
             elapsed_seconds: took_ms as f64 / 1000.0,
             confirmation: self.state.confirmation(),
             profile: self

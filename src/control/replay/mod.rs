@@ -3,13 +3,16 @@
 //! A recording says nothing past its end: a loop that the policy would have gone on with
 //! there is censored, and never guessed.
 
+mod figure;
 mod metrics;
+mod over;
 mod read;
 mod targets;
 
 use std::sync::Arc;
 
-pub use self::metrics::{Metric, Metrics, metrics};
+pub use self::figure::Metric;
+pub use self::metrics::{Metrics, metrics};
 pub use self::read::{Reading, Recorded, ReplayError, Step, Trajectory, read};
 pub use self::targets::{Held, Standing, Target, TargetsSpec};
 use super::event::{Command, Event, What};
@@ -40,8 +43,13 @@ pub struct Replayed {
     pub returned: Option<f64>,
     /// Whether the output returned is truly good, where known.
     pub truth: Option<bool>,
-    /// Whether any recorded output is truly good; `None` where one of them is not known.
+    /// Whether any recorded output is truly good, of as many as the policy allows; `None` where
+    /// one of them is not known.
     pub ever_good: Option<bool>,
+    /// The output at which it could be accepted at the earliest, where its end is not known.
+    pub earliest_accept: u32,
+    /// Outputs that the policy allows.
+    pub allowed: u32,
     /// The noise band at the end.
     pub band: f64,
     /// Milliseconds until the end, where recorded.
@@ -66,10 +74,20 @@ impl Replayed {
             returned: report.best.as_ref().and_then(|best| best.score).map(Score::get),
             truth: None,
             ever_good: None,
+            earliest_accept: report.generations.max(1),
+            allowed: policy.limits.max_generations,
             band: band(policy.noise_z, policy.noise_sd.unwrap_or(0.0)),
             elapsed_ms: Some((report.elapsed_seconds * 1000.0) as u64),
             tokens: Some(report.usage.values().map(tokens).sum()),
         }
+    }
+
+    /// Whether how it ends is not known: its recording ends first, it waits for a person, or it
+    /// was stopped.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let ends = |reason: Reason| !matches!(reason.class(), Class::Waiting | Class::Interrupted);
+        !self.reason.is_some_and(ends)
     }
 
     /// Whether the policy accepts.
@@ -87,12 +105,15 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
     let mut step: Option<&Step> = None;
     let mut what = What::Begun;
     let mut retries = 0;
+    // The output whose judging was not recorded to its end can still be accepted.
+    let mut earliest_accept = 1;
     loop {
         let (elapsed_ms, spent) = step.map_or((0, Default::default()), |s| (s.elapsed_ms, s.spent));
         let (next, commands) = decide(state, &Event { elapsed_ms, spent, what });
         state = next;
         what = match commands.into_iter().next() {
-            Some(Command::Generate(_)) => {
+            Some(Command::Generate(directive)) => {
+                earliest_accept = directive.generation;
                 step = steps.next();
                 retries = 0;
                 match step {
@@ -130,7 +151,9 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
     let returned = state.best().map(|record| record.generation as usize - 1);
     // Calls that gave no output are no outputs.
     let outputs: Vec<&Step> = trajectory.steps.iter().filter(|s| s.fault.is_none()).collect();
-    let truths: Vec<Option<bool>> = outputs.iter().map(|step| step.truth).collect();
+    let allowed = policy.limits.max_generations;
+    let judged = outputs.iter().take(allowed as usize);
+    let truths: Vec<Option<bool>> = judged.map(|step| step.truth).collect();
     let ever_good = if truths.contains(&Some(true)) {
         Some(true)
     } else {
@@ -146,6 +169,8 @@ pub fn replay(trajectory: &Trajectory, policy: &Arc<Policy>) -> Replayed {
         returned: state.best().and_then(|record| record.score).map(|score| score.get()),
         truth: returned.and_then(|place| outputs.get(place)?.truth),
         ever_good,
+        earliest_accept,
+        allowed,
         band: state.noise_band(),
         elapsed_ms: trajectory.timed.then_some(state.elapsed_ms),
         tokens: trajectory.timed.then_some(state.spent.tokens),

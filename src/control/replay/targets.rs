@@ -1,7 +1,8 @@
 //! What many loops together should reach, and whether they did.
 //!
-//! A target is missed only where the whole interval of its figure lies on the wrong side: ten
-//! loops prove little, and a report that failed on them would be a coin toss.
+//! A target is missed only where the whole interval of its figure lies on the wrong side, in
+//! every reading of loops that were cut off: ten loops prove little, and a report that failed
+//! on them would be a coin toss.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +10,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::metrics::{Metric, Metrics};
+use super::figure::Metric;
+use super::metrics::Metrics;
 use crate::config::{ConfigError, Problem, Problems, from_value, from_value_all, read_file};
 
 /// The program's own targets.
@@ -158,7 +160,14 @@ mod tests {
 
     fn metric(lower: f64, upper: f64) -> Metric {
         let end = |value: f64| value.is_finite().then_some(value);
-        Metric { value: end(lower), lower: end(lower), upper: end(upper), n: 9, has_interval: true }
+        Metric {
+            value: end(lower),
+            lower: end(lower),
+            upper: end(upper),
+            n: 9,
+            has_interval: true,
+            ..Metric::NONE
+        }
     }
 
     #[test]

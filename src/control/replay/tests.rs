@@ -40,11 +40,13 @@ fn a_table_is_played_and_its_end_is_no_guess() {
     assert_eq!(loops[3].scores, [None, Some(0.3)], "an empty cell is no score");
     let metrics = metrics(&loops);
     assert_eq!((metrics.tasks, metrics.accepted, metrics.censored), (4, 2, 2));
-    assert_eq!(metrics.false_acceptance_share.unwrap().value, Some(0.5));
-    // b and c never were good, d is not known.
-    assert_eq!(metrics.false_positive_rate.unwrap().n, 2);
-    assert_eq!(metrics.false_positive_rate.unwrap().value, Some(0.5));
-    assert_eq!(metrics.divergence_rate.value, Some(0.25));
+    let share = metrics.false_acceptance_share.unwrap();
+    assert_eq!((share.n, share.range), (2, Some((Some(1.0 / 3.0), Some(2.0 / 3.0)))));
+    // b and c never were good, d is not known; c could be accepted yet.
+    let rate = metrics.false_positive_rate.unwrap();
+    assert_eq!((rate.n, rate.censored, rate.value), (2, 1, None));
+    assert_eq!(rate.range, Some((Some(0.5), Some(1.0))));
+    assert_eq!(metrics.divergence_rate.range, Some((Some(0.0), Some(0.5))));
 }
 
 #[test]
@@ -124,4 +126,90 @@ fn columns_that_are_not_used_are_told() {
     let recorded = read(&path, &reading).unwrap();
     assert_eq!(recorded.left_out, ["score", "seconds"]);
     assert_eq!(recorded.trajectories[0].steps[0].rounds[0].score.unwrap().get(), 0.4);
+}
+
+/// Loops of one recorded output each.
+fn short(loops: usize, score: f64, label: u8) -> String {
+    let rows = (0..loops).map(|i| format!("{label}-{score}-{i},1,{score},{label}\n"));
+    rows.collect()
+}
+
+fn figures(rows: &str, exit: serde_json::Value) -> Metrics {
+    metrics(&played("t.csv", &format!("task,generation,score,truth\n{rows}"), exit))
+}
+
+#[test]
+fn how_a_cut_off_loop_would_have_ended_misses_no_target_and_meets_none() {
+    let own = figures(&short(8, 0.2, 0), serde_json::json!({ "any": ["quality_threshold"] }));
+    assert_eq!((own.accepted, own.censored), (0, 8));
+    for (name, metric) in [
+        ("convergence_rate", own.convergence_rate),
+        ("false_positive_rate", own.false_positive_rate.unwrap()),
+    ] {
+        assert_eq!((metric.value, metric.n, metric.censored), (None, 8, 8), "{name}");
+        assert_eq!(metric.range, Some((Some(0.0), Some(1.0))), "{name}");
+        assert_eq!((metric.lower, metric.upper), (Some(0.0), Some(1.0)), "{name}");
+    }
+    // All of them accepted by their next output, or none ever.
+    let survival = own.generations_to_accept_kaplan_meier;
+    assert_eq!((survival.value, survival.lower, survival.upper), (None, Some(2.0), None));
+    let median = own.generations_to_accept_median;
+    assert_eq!((median.n, median.range), (0, Some((Some(2.0), Some(10.0)))));
+    for (name, held) in TargetsSpec::own().unwrap().judge(&own) {
+        assert_eq!(held.standing, Standing::Open, "{name}");
+    }
+    // Under a policy that allows no more, their end is known.
+    let exit =
+        serde_json::json!({ "any": ["quality_threshold", { "max_generations": { "n": 1 } }] });
+    let ended = figures(&short(8, 0.2, 0), exit);
+    assert_eq!((ended.censored, ended.convergence_rate.value), (0, Some(0.0)));
+    let held = TargetsSpec::own().unwrap().judge(&ended);
+    assert_eq!(held["convergence_rate"].standing, Standing::Missed);
+    assert_eq!(held["generations_to_accept_kaplan_meier"].standing, Standing::Missed);
+}
+
+#[test]
+fn a_target_is_decided_where_both_readings_of_cut_off_loops_agree() {
+    let rows = format!("{}{}", short(200, 0.95, 1), short(2, 0.5, 0));
+    let own = figures(&rows, serde_json::json!({ "any": ["quality_threshold"] }));
+    let held = TargetsSpec::own().unwrap().judge(&own);
+    assert_eq!(own.censored, 2);
+    // Two of 202 can't move a median, nor the rate below its target.
+    assert_eq!(own.generations_to_accept_median.value, Some(1.0));
+    for name in ["convergence_rate", "generations_to_accept_median", "false_acceptance_share"] {
+        assert_eq!(held[name].standing, Standing::Met, "{name}");
+    }
+    // They may be all of those that are never good.
+    assert_eq!(held["false_positive_rate"].standing, Standing::Open);
+    let rows = format!("{}{}", short(200, 0.95, 0), short(2, 0.5, 0));
+    let bad = figures(&rows, serde_json::json!({ "any": ["quality_threshold"] }));
+    let held = TargetsSpec::own().unwrap().judge(&bad);
+    assert_eq!(held["false_positive_rate"].standing, Standing::Missed);
+    assert_eq!(held["false_acceptance_share"].standing, Standing::Missed);
+}
+
+#[test]
+fn a_loop_is_never_good_within_the_outputs_that_the_policy_allows() {
+    // a is good at its second output, b never, c at once.
+    let rows = "a,1,0.95,0\na,2,0.95,1\nb,1,0.5,0\nb,2,0.5,0\nc,1,0.95,1\nc,2,0.95,0\n";
+    let within = |n: u32| {
+        let exit =
+            serde_json::json!({ "any": ["quality_threshold", { "max_generations": { "n": n } }] });
+        figures(rows, exit).false_positive_rate.unwrap()
+    };
+    assert_eq!((within(1).n, within(1).value), (2, Some(0.5)));
+    assert_eq!((within(2).n, within(2).value), (1, Some(0.0)));
+}
+
+#[test]
+fn figures_without_a_value_say_why() {
+    let own = figures(&short(3, 0.2, 0), serde_json::json!({ "any": ["quality_threshold"] }));
+    let printed = serde_json::to_value(&own).unwrap();
+    assert_eq!(
+        printed["time_to_convergence_median"],
+        serde_json::json!({ "undefined": "no_data" })
+    );
+    assert_eq!(printed["convergence_rate"]["value"]["undefined"], "censored");
+    assert_eq!(printed["quality_overall"]["lower"]["undefined"], "too_few_values");
+    assert!(!printed.to_string().contains("null"), "{printed}");
 }

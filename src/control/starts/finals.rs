@@ -14,7 +14,7 @@ use crate::control::event::Round;
 use crate::control::judgement::Judgement;
 use crate::control::log::Entry;
 use crate::control::outcome::{Class, Outcome, Reason};
-use crate::control::result::{Report, StartResult};
+use crate::control::result::{Report, StartResult, total_cost};
 use crate::provider::{CallContext, Held};
 use crate::score::Score;
 
@@ -139,16 +139,13 @@ impl Group<'_, '_> {
         for driven in known.values() {
             report.evaluations += driven.report.evaluations;
             for (role, usage) in &driven.report.usage {
-                let books = report.usage.entry(role.clone()).or_default();
-                books.usage.add(&usage.usage);
-                books.cost_usd += usage.cost_usd;
+                report.usage.entry(role.clone()).or_default().add(usage);
             }
         }
         let finals = self.finals.values().flat_map(|ruling| &ruling.verdicts);
         for verdict in finals.filter(|verdict| !verdict.cached) {
             let books = report.usage.entry("final".to_owned()).or_default();
-            books.usage.add(&verdict.usage);
-            books.cost_usd += verdict.cost_usd.unwrap_or(0.0);
+            books.add_call(&verdict.usage, verdict.cost_usd);
         }
         report.starts = known
             .iter()
@@ -167,7 +164,7 @@ impl Group<'_, '_> {
                 log: driven.report.log.clone(),
             })
             .collect();
-        report.cost_usd = self.ledger.totals().cost_usd();
+        report.cost_usd = total_cost(self.ledger.totals().cost_usd(), &report.usage);
         let elapsed_ms = if self.told_end { self.before_ms } else { self.elapsed_ms() };
         report.elapsed_seconds = elapsed_ms as f64 / 1000.0;
         report.config_hash.clone_from(&self.starts.config_hash);

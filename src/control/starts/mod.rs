@@ -194,18 +194,16 @@ impl Group<'_, '_> {
     /// was spent.
     fn take_up(&mut self, lines: Vec<Line>) -> Result<(), LoopError> {
         let mut spent = Spent::default();
+        let mut unpriced = lines.iter().any(|line| line.entry.has_unknown_cost());
         let mut note = |line: &Line| {
             spent.tokens = spent.tokens.max(line.spent.tokens);
             spent.micro_dollars = spent.micro_dollars.max(line.spent.micro_dollars);
         };
         for start in 1..=self.starts.setups.len() as u32 {
             let path = self.folder.join(self.name(start)).join("events.jsonl");
-            if let Some(last) = path
-                .is_file()
-                .then(|| log::read(&path))
-                .transpose()?
-                .and_then(|own| own.into_iter().next_back())
-            {
+            let own = path.is_file().then(|| log::read(&path)).transpose()?.unwrap_or_default();
+            unpriced |= own.iter().any(|line| line.entry.has_unknown_cost());
+            if let Some(last) = own.into_iter().next_back() {
                 note(&last);
                 self.before_ms = self.before_ms.max(last.elapsed_ms);
             }
@@ -235,6 +233,9 @@ impl Group<'_, '_> {
         if spent != Spent::default() {
             let usage = Usage { tokens_in: spent.tokens, ..Usage::default() };
             self.ledger.book(&usage, Some(spent.micro_dollars));
+        }
+        if unpriced {
+            self.ledger.book(&Usage::default(), None);
         }
         if fresh {
             let first = self.starts.first();

@@ -24,6 +24,7 @@ pub(super) fn write(
     out: &mut dyn Write,
     loops: &[Recorded],
     left_out: usize,
+    damaged: &[String],
 ) -> Result<(), ReportError> {
     let title = match loops {
         [own] => format!("Loop {}", plain(own.name.as_deref().unwrap_or(&own.run))),
@@ -41,6 +42,7 @@ pub(super) fn write(
         loops => loops.iter().map(of_loop).collect::<Vec<_>>(),
         several => loops.len() > 1,
         accepted, total => loops.len(), left_out,
+        damaged => damaged.iter().map(|own| plain(own)).collect::<Vec<_>>(),
     };
     let shell = page::Shell::default();
     out.write_all(shell.head(&title, &facts)?.as_bytes())?;
@@ -88,7 +90,7 @@ fn of_loop(own: &Recorded) -> Value {
         best_score => best.map(|own| own.1), time => spent("time"),
         time_value => own.budgets.iter().find(|own| own.name == "time").map_or(0.0, |own| own.used),
         tokens => spent("tokens"),
-        money => format!("${}", spent("money")),
+        money => own.cost_usd.map_or("price unknown".to_owned(), |cost| format!("${}", short(cost))),
         outputs => own.outputs[..shown].iter().map(|output| of_output(own, output)).collect::<Vec<_>>(),
         left_out => own.outputs.len() - shown,
     }

@@ -51,21 +51,46 @@ fn each(log: PathBuf) -> Vec<PathBuf> {
 /// The name of a log in a run's folder.
 const EVENTS: &str = "events.jsonl";
 
-/// Reads logs and writes the page, which appears only when it is whole; how many loops it is
-/// about.
+/// What a page came to be about.
+#[derive(Debug)]
+pub struct Written {
+    /// Loops on it.
+    pub shown: usize,
+    /// Logs that can't be read or are damaged, and why: they are named on it, and left out.
+    pub damaged: Vec<LoopReadError>,
+    /// Loops that it has no room for.
+    pub left_out: usize,
+}
+
+/// Reads logs and writes the page, which appears only when it is whole. A log that can't be
+/// read or is damaged is left out where there are others.
 ///
 /// # Errors
-/// When a log can't be read or is damaged, or the page can't be written.
-pub fn write_file(logs: &[PathBuf], output: &Path) -> Result<usize, LoopReadError> {
-    let shown = logs.len().min(MOST_LOOPS);
-    let loops = logs[..shown].iter().map(|log| read::of_log(log)).collect::<Result<Vec<_>, _>>()?;
+/// When no log can be read, or the page can't be written.
+pub fn write_file(logs: &[PathBuf], output: &Path) -> Result<Written, LoopReadError> {
+    let (mut loops, mut damaged) = (Vec::new(), Vec::new());
+    let mut rest = logs.iter();
+    for log in rest.by_ref() {
+        match read::of_log(log) {
+            Ok(own) => loops.push(own),
+            Err(error) => damaged.push(error),
+        }
+        if loops.len() == MOST_LOOPS {
+            break;
+        }
+    }
+    if loops.is_empty() && !damaged.is_empty() {
+        return Err(damaged.swap_remove(0));
+    }
+    let (shown, left_out) = (loops.len(), rest.len());
     let failed = |error: std::io::Error| LoopReadError::Page(ReportError::from(error));
     let sink = Sink::create(output).map_err(failed)?;
     let mut out = std::io::BufWriter::with_capacity(64 * 1024, sink);
-    html::write(&mut out, &loops, logs.len() - shown).map_err(LoopReadError::Page)?;
+    let told: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+    html::write(&mut out, &loops, left_out, &told).map_err(LoopReadError::Page)?;
     let sink = out.into_inner().map_err(|error| failed(error.into_error()))?;
     sink.finish().map_err(failed)?;
-    Ok(shown)
+    Ok(Written { shown, damaged, left_out })
 }
 
 #[cfg(test)]

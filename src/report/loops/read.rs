@@ -90,6 +90,8 @@ pub(super) struct Recorded {
     pub(super) outcome: Option<Outcome>,
     pub(super) budgets: Vec<Budget>,
     pub(super) threshold: Option<f64>,
+    /// US dollars; `None` where calls were made and none has a known price.
+    pub(super) cost_usd: Option<f64>,
 }
 
 impl Recorded {
@@ -114,11 +116,15 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
         return Err(LoopReadError::NoLog { path: path.to_owned() });
     };
     let mut outputs: Vec<Output> = Vec::new();
+    let (mut cost_usd, mut unpriced) = (Some(0.0), false);
     let (mut generation, mut base, mut outcome) = (0, None, None);
-    let (mut elapsed_ms, mut tokens, mut micro_dollars, mut evaluations) = (0, 0, 0, 0_u64);
+    let (mut elapsed_ms, mut tokens, mut evaluations) = (0, 0, 0_u64);
     for line in lines {
         elapsed_ms = line.elapsed_ms;
-        (tokens, micro_dollars) = (line.spent.tokens, line.spent.micro_dollars);
+        unpriced |= line.entry.has_unknown_cost();
+        cost_usd = log::told_cost(line.spent, unpriced);
+        tokens = line.spent.tokens;
+        let micro_dollars = line.spent.micro_dollars;
         match line.entry {
             Entry::GenerateIntended { directive, .. } => {
                 (generation, base) = (directive.generation, directive.base_generation);
@@ -199,7 +205,7 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
         None => config.pointer(&format!("/budget/{name}")).and_then(Value::as_f64),
     };
     let made = outputs.iter().filter(|own| own.hash.is_some()).count();
-    let budgets = vec![
+    let mut budgets = vec![
         Budget {
             name: "generations",
             used: made as f64,
@@ -219,8 +225,14 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
             unit: " s",
         },
         Budget { name: "tokens", used: tokens as f64, limit: limit("tokens"), unit: "" },
-        Budget { name: "money", used: micro_dollars as f64 / 1e6, limit: limit("usd"), unit: "" },
     ];
+    // Of what has no price no part of a limit is known.
+    budgets.extend(cost_usd.map(|used| Budget {
+        name: "money",
+        used,
+        limit: limit("usd"),
+        unit: "",
+    }));
     let threshold = outputs.iter().rev().find_map(|own| Some(own.ruling.as_ref()?.threshold));
     Ok(Recorded {
         run,
@@ -231,6 +243,7 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
         outcome,
         budgets,
         threshold,
+        cost_usd,
     })
 }
 

@@ -43,12 +43,13 @@ fn recorded(outputs: Vec<Output>) -> Recorded {
         }),
         budgets: vec![read::Budget { name: "generations", used: 2.0, limit: Some(8.0), unit: "" }],
         threshold: Some(0.8),
+        cost_usd: Some(0.0),
     }
 }
 
 fn page(loops: &[Recorded]) -> String {
     let mut out = Vec::new();
-    html::write(&mut out, loops, 0).unwrap();
+    html::write(&mut out, loops, 0, &[]).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -40,6 +40,9 @@ pub(super) struct LoopRow {
     pub(super) generations: u64,
     /// Why it ended; null where it has not.
     pub(super) reason: Option<Reason>,
+    /// What is wrong with its log, where it is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) damaged: Option<String>,
 }
 
 /// The questions that wait, the oldest run first.
@@ -138,6 +141,7 @@ pub(super) async fn list(State(service): State<Arc<Service>>) -> Result<Response
         task: own.task,
         generations: own.generations,
         reason: own.end.reason(),
+        damaged: own.damaged,
     };
     let list = LoopList { loops: kept.into_iter().map(row).collect() };
     Ok(fault::json(StatusCode::OK, &list))

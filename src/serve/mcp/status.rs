@@ -255,7 +255,10 @@ fn of_loop(own: &Kept) -> Outcome {
         (Some(reason), Some(class)) => {
             format!("loop {class} ({}) after {outputs}", reason.name())
         }
-        _ => format!("loop not ended, {outputs} so far"),
+        _ => match &own.damaged {
+            Some(why) => format!("the log of the loop is damaged: {why}"),
+            None => format!("loop not ended, {outputs} so far"),
+        },
     };
     Outcome {
         kind: Kind::Loop,

@@ -67,7 +67,8 @@ pub(in super::super) async fn one(
     let values = context! {
         ended => view.doing == Doing::Ended, class, state, why, best => number(best),
         outputs => view.generations.len(), elapsed => format!("{:.0}", view.elapsed_ms as f64 / 1000.0),
-        cost => (view.cost_usd > 0.0).then(|| format!("{:.4}", view.cost_usd)),
+        cost => view.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("{cost:.4}")),
+        unpriced => view.cost_usd.is_none() && view.events > 0,
         asked => view.about.is_some(), link => in_path(&view.run), failed => view.failed_calls,
         task => text(&view.task), rows,
     };
