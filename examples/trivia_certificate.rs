@@ -86,6 +86,7 @@ fn read(folder: &Path) -> Result<Joined, AnyError> {
         grouping: Grouping::pattern("#(.+)")?,
         orders: Orders::All,
         judge_scales: BTreeMap::new(),
+        scale_units: false,
         judges: Vec::new(),
         voters_only: false,
         keep_unlabelled: false,

@@ -91,6 +91,13 @@ impl Case {
         hasher.finalize().to_hex()[..16].to_owned()
     }
 
+    /// Whether its id is its content hash, which says nothing to a person: the data named none.
+    #[must_use]
+    pub fn has_content_id(&self) -> bool {
+        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        self.id.len() == 16 && self.id.bytes().all(digit) && self.id == self.content_id()
+    }
+
     /// Its texts by the names of their fields, in the order in which people read them;
     /// metadata left out.
     #[must_use]
@@ -130,5 +137,13 @@ mod tests {
         assert_eq!(a.id, Case::new("ab", "c").id);
         let empty = Case { output: Some(String::new()), ..Case::default() };
         assert_ne!(empty.content_id(), Case::default().content_id());
+    }
+
+    #[test]
+    fn an_id_that_looks_like_a_hash_is_one_of_its_own_content_alone() {
+        let case = Case::new("a", "b");
+        assert!(case.has_content_id());
+        assert!(!Case { id: "0123456789abcdef".into(), ..case.clone() }.has_content_id());
+        assert!(!Case { id: "c1".into(), ..case }.has_content_id());
     }
 }

@@ -249,12 +249,18 @@ impl Ruling {
     /// threshold, as they are in the decision.
     #[must_use]
     pub fn vetoes(&self) -> Vec<&str> {
-        let threshold = self.profile.as_ref().map_or(self.threshold, |own| own.raw_threshold);
-        let below =
-            |vote: &&Vote| vote.required && vote.score.is_some_and(|score| score.get() < threshold);
+        let below = |vote: &&Vote| vote.required && self.vote_accepts(vote) == Some(false);
         let judges = self.votes.iter().filter(below).map(|vote| vote.judge.as_str());
         let failed = self.criteria.iter().filter(|c| c.required && c.passed == Some(false));
         judges.chain(failed.map(|criterion| criterion.name.as_str())).collect()
+    }
+
+    /// Whether a vote by itself would accept, held as it was given against the panel's own
+    /// threshold; `None` without a vote.
+    #[must_use]
+    pub fn vote_accepts(&self, vote: &Vote) -> Option<bool> {
+        let threshold = self.profile.as_ref().map_or(self.threshold, |own| own.raw_threshold);
+        vote.score.map(|score| score.get() >= threshold)
     }
 
     /// The judges that a decision waits for, those that only veto included: counted or

@@ -286,6 +286,21 @@ impl Verdict {
         own.map_or(self.score, |own| own.score)
     }
 
+    /// The findings that do not stand in the criteria already.
+    pub fn new_findings(&self) -> impl Iterator<Item = &String> {
+        let said = |finding: &str| {
+            self.criteria.iter().any(|criterion| {
+                let own = criterion.feedback.as_deref().map(str::trim);
+                let rest = finding
+                    .strip_prefix(criterion.name.as_str())
+                    .and_then(|rest| rest.strip_prefix(':'))
+                    .map(str::trim);
+                own.is_some_and(|own| own == finding.trim() || Some(own) == rest)
+            })
+        };
+        self.feedback.iter().filter(move |finding| !said(finding))
+    }
+
     fn with_status(status: Status) -> Self {
         Self {
             judge: String::new(),

@@ -8,6 +8,7 @@ use super::judge_metrics::{OperatingPoint, Series};
 use super::labelled::Target;
 use super::panel::target;
 use super::table::Moments;
+use crate::score::Score;
 
 /// What a panel that ran decided.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,15 @@ impl Work<'_> {
         rows: &[usize],
     ) -> (Series, Vec<usize>, OperatingPoint) {
         let table = self.table;
+        // Where votes were brought onto the labels' scale, so are the panel's scores.
+        let brought = table.labels.scale.scale.filter(|own| {
+            let unit = [own.low(), own.high()];
+            unit != [0.0, 1.0] && table.judges.iter().any(|judge| judge.unit == Some(unit))
+        });
+        let place = |score: f64| match (brought, Score::new(score)) {
+            (Some(scale), Ok(score)) => scale.value(score),
+            _ => score,
+        };
         let ruled: Vec<(usize, f64, bool)> = rows
             .iter()
             .filter_map(|&i| {
@@ -39,13 +49,14 @@ impl Work<'_> {
             })
             .collect();
         let series = Series {
-            score: ruled.iter().map(|own| own.1).collect(),
+            score: ruled.iter().map(|own| place(own.1)).collect(),
             target: ruled.iter().map(|own| target(table, &table.cases()[own.0])).collect(),
             good: ruled.iter().map(|own| table.cases()[own.0].good).collect(),
             accepted: Some(ruled.iter().map(|own| own.2).collect()),
             group: ruled.iter().map(|own| self.groups.of_case[own.0]).collect(),
             // Scores of a run lie in [0,1].
             comparable: table.labels.target == Target::Good
+                || brought.is_some()
                 || table
                     .labels
                     .scale
@@ -55,7 +66,7 @@ impl Work<'_> {
         };
         let point = OperatingPoint {
             accept: "as the panel ruled".to_owned(),
-            threshold: ran.threshold,
+            threshold: ran.threshold.map(place),
             origin: "declared",
         };
         (series, ruled.into_iter().map(|own| own.0).collect(), point)

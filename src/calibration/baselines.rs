@@ -19,6 +19,12 @@ pub struct Baseline {
     pub name: &'static str,
     /// Cases.
     pub n: u64,
+    /// Good ones: what the true-positive rate is of.
+    pub good: u64,
+    /// Bad ones: what the false-positive rate is of.
+    pub bad: u64,
+    /// Accepted ones; `None` where acceptance is an expectation, or undefined.
+    pub accepted: Option<u64>,
     /// Share of right decisions.
     pub accuracy: Measured<Figure>,
     /// Mean of its two rates.
@@ -81,6 +87,9 @@ fn of(
     Baseline {
         name,
         n: good.len() as u64,
+        good: good.iter().filter(|good| **good).count() as u64,
+        bad: good.iter().filter(|good| !**good).count() as u64,
+        accepted: confusion.ok().map(|own| own.true_positive + own.false_positive),
         accuracy: confusion
             .and_then(|c| wilson(c.true_positive + c.true_negative, c.n(), level))
             .into(),
@@ -107,6 +116,9 @@ fn random(good: &[bool], level: f64) -> Baseline {
     Baseline {
         name: "random",
         n: good.len() as u64,
+        good: k,
+        bad: good.len() as u64 - k,
+        accepted: None,
         accuracy: Measured(share.map(|share| {
             // p^2 + (1-p)^2 falls to p = 1/2 and rises after it.
             let at = |p: f64| p * p + (1.0 - p) * (1.0 - p);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::compare_certified::{CertifiedPair, Certify, certified};
 use super::error::CalibrationError;
 use super::figure::{UndefinedFigure, list_undefined};
 use super::paired_recording::{Change, Identity, Paired};
@@ -21,6 +22,8 @@ pub struct CompareOptions<'a> {
     pub labels: Option<&'a HashMap<String, bool>>,
     /// What in a case's id says which cases belong together.
     pub group: Option<&'a regex::Regex>,
+    /// What to certify of both, where labels are the truth.
+    pub certify: Option<Certify>,
     /// Intervals.
     pub resampling: Resampling,
 }
@@ -94,6 +97,8 @@ pub struct RunComparison {
     pub panel: Option<Change>,
     /// The judges of both.
     pub judges: Vec<Change>,
+    /// The panel, or the only judge, of both at certified thresholds; `None` without labels.
+    pub certified: Option<CertifiedPair>,
     /// Cases whose decision changed, in the order of the second.
     pub flips: Vec<Flip>,
 }
@@ -108,6 +113,13 @@ impl RunComparison {
             map.insert("undefined".to_owned(), list);
         }
         report
+    }
+
+    /// Whether the panel, or the only judge, decides any case in both; graded votes without a
+    /// rule that says what accepts decide none.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        self.subject().is_some_and(|own| own.accepted.n > 0)
     }
 
     /// The panel, or the only judge there is.
@@ -136,6 +148,14 @@ pub fn compare(
         alone,
         threshold: own.threshold,
     };
+    let only = paired.judges().into_iter().next();
+    let certified = options.certify.and_then(|wanted| match (&panel, only) {
+        (Some(_), _) => certified(&paired, "panel", None, wanted, options.resampling),
+        (None, Some((name, a, b))) => {
+            certified(&paired, &name, Some((a, b)), wanted, options.resampling)
+        }
+        (None, None) => None,
+    });
     let groups: std::collections::HashSet<usize> =
         paired.cases.iter().map(|case| case.group).collect();
     let mut found = RunComparison {
@@ -151,6 +171,7 @@ pub fn compare(
         flips: flips(&paired, panel.is_some()),
         panel,
         judges,
+        certified,
     };
     found.regressions = found.subject().map(regressions).unwrap_or_default();
     found.conclusion = conclusion(&found);
@@ -213,14 +234,15 @@ fn regressions(change: &Change) -> Vec<String> {
                 }
             }
         };
+    // Labels say which change is for the worse, but only of decisions.
     match (&change.agreement, &change.false_positive_rate) {
-        (Some(agreement), rate) => {
+        (Some(agreement), rate) if agreement.n > 0 => {
             worse("agreement with the labels", &agreement.difference, 1.0);
             if let Some(rate) = rate {
                 worse("the false-positive rate", &rate.difference, -1.0);
             }
         }
-        (None, _) => {
+        _ => {
             worse("the accepted share", &change.accepted.difference, 1.0);
             worse("the mean score", &change.score.difference, 1.0);
         }
@@ -235,8 +257,8 @@ fn conclusion(found: &RunComparison) -> String {
     };
     let mut text = String::new();
     let (what, own) = match &change.agreement {
-        Some(own) => ("agrees with the labels", own),
-        None => ("accepts", &change.accepted),
+        Some(own) if own.n > 0 => ("agrees with the labels", own),
+        _ => ("accepts", &change.accepted),
     };
     if let (Some(figure), Some(a), Some(b)) =
         (own.difference.value(), own.first.value(), own.second.value())
@@ -272,6 +294,10 @@ fn conclusion(found: &RunComparison) -> String {
         .iter()
         .filter(|own| own.first == "undecided" || own.second == "undecided")
         .count();
+    if !found.decides() {
+        text.push_str(" Nothing accepts or rejects a case here, so no decision is compared.");
+        return text;
+    }
     text.push_str(&format!(" {} of {} cases flipped", found.flips.len(), found.cases));
     if undecided > 0 {
         text.push_str(&format!(", {undecided} of them to or from undecided"));

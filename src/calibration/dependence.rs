@@ -47,6 +47,12 @@ pub struct Subset {
     pub judges: Vec<String>,
     /// Accuracy of its majority.
     pub accuracy: Figure,
+    /// Good cases among these: what the true-positive rate is of.
+    #[serde(default)]
+    pub good: u64,
+    /// Bad ones: what the false-positive rate is of.
+    #[serde(default)]
+    pub bad: u64,
     /// Mean of its two rates.
     pub balanced_accuracy: Measured,
     /// P(accepted | bad).
@@ -299,6 +305,8 @@ impl Subsets {
                     .collect();
                 Some(Subset {
                     accuracy: wilson(right, confusion.n(), level).ok()?.into(),
+                    good: confusion.true_positive + confusion.false_negative,
+                    bad: confusion.false_positive + confusion.true_negative,
                     balanced_accuracy: confusion.balanced_accuracy().into(),
                     false_positive_rate: confusion.false_positive_rate().into(),
                     true_positive_rate: confusion.true_positive_rate().into(),

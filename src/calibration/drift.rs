@@ -265,10 +265,8 @@ fn report(
     checks.push(share("unscored", &change.unscored));
     let status = checks.iter().map(|own| own.status).max().unwrap_or(DriftStatus::Inconclusive);
     let cusum =
-        Measured(shift(&scores, options.resampling.seed).map(|(peak, place, p)| CusumCheck {
-            peak,
-            at: paired.cases[place].second.id.clone(),
-            p,
+        Measured(shift(paired, &scores, options.resampling.seed).map(|(peak, place, p)| {
+            CusumCheck { peak, at: paired.cases[place].second.id.clone(), p }
         }));
     DriftReport {
         name: change.name.clone(),
@@ -318,9 +316,24 @@ fn score_check(
 }
 
 /// The peak of the two-sided CUSUM of centred differences, where it stands, and how often a
-/// random order of them has one as large.
-fn shift(scores: &[(usize, f64, f64)], seed: u64) -> Defined<(f64, usize, f64)> {
-    let differences: Vec<f64> = scores.iter().map(|(_, a, b)| b - a).collect();
+/// random order of them has one as large. Anchors of a group stand at the place of its first
+/// and are one difference, their mean: in any other order they would still move together.
+fn shift(
+    paired: &Paired<'_>,
+    scores: &[(usize, f64, f64)],
+    seed: u64,
+) -> Defined<(f64, usize, f64)> {
+    let mut place_of: HashMap<usize, usize> = HashMap::new();
+    let mut sums: Vec<(usize, f64, f64)> = Vec::new();
+    for (i, a, b) in scores {
+        let place = *place_of.entry(paired.cases[*i].group).or_insert_with(|| {
+            sums.push((*i, 0.0, 0.0));
+            sums.len() - 1
+        });
+        sums[place].1 += b - a;
+        sums[place].2 += 1.0;
+    }
+    let differences: Vec<f64> = sums.iter().map(|(_, sum, n)| sum / n).collect();
     let centre = mean(&differences)?;
     let deviation = variance(&differences)?.sqrt();
     if deviation <= 0.0 {
@@ -351,7 +364,7 @@ fn shift(scores: &[(usize, f64, f64)], seed: u64) -> Defined<(f64, usize, f64)> 
             peak_of(&order).is_ok_and(|(own, _)| own >= peak - 1e-9)
         })
         .count();
-    Ok((peak, scores[place].0, (as_large as f64 + 1.0) / (ORDERS as f64 + 1.0)))
+    Ok((peak, sums[place].0, (as_large as f64 + 1.0) / (ORDERS as f64 + 1.0)))
 }
 
 fn conclusion(found: &Drift) -> String {

@@ -58,6 +58,27 @@ fn a_shift_that_begins_on_the_way_has_a_small_cusum_p_and_a_scattered_one_has_no
 }
 
 #[test]
+fn copies_of_one_anchor_are_one_step_of_the_cusum() {
+    // Thirty groups of ten copies; every third group changes, scattered over the file.
+    let text = |changed: &dyn Fn(usize) -> bool| {
+        let rows: String = (0..300)
+            .map(|i| format!("g{}_{i},j,{}\n", i / 10, u8::from(changed(i / 10))))
+            .collect();
+        recording(&format!("case,judge,score\n{rows}"), "r").unwrap()
+    };
+    let before = text(&|_| false);
+    let pattern = regex::Regex::new("^(g[0-9]+)_").unwrap();
+    let p = |after: &Recording, group| {
+        let found = drift(&before, after, &DriftOptions { group, ..options() }).unwrap();
+        found.reports[0].cusum.value().unwrap().p
+    };
+    let scattered = text(&|g| g % 3 == 0);
+    assert!(p(&scattered, None) < 0.01, "as independent anchors the copies look like a shift");
+    assert!(p(&scattered, Some(&pattern)) > 0.2);
+    assert!(p(&text(&|g| g >= 20), Some(&pattern)) < 0.01, "a shift of whole groups is seen");
+}
+
+#[test]
 fn a_judge_that_stops_answering_does_not_pass() {
     let rows = |failing: usize| -> String {
         (0..100).map(|i| format!("c{i},j,{}\n", if i < failing { "" } else { "1" })).collect()

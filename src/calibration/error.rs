@@ -79,13 +79,11 @@ pub enum CalibrationError {
         /// The profile that was made.
         profile: Option<String>,
     },
-    /// A sealed part that is none, since its groups were used before.
+    /// A sealed part that is none, since labels of it were used before.
     #[error(
-        "the sealed part is not unseen: {groups} of its groups were used on {date}; seal them with the same share from the first calibration on"
+        "the sealed part is not unseen: labels of it were used on {date}; seal them with the same share from the first calibration on"
     )]
     SealBroken {
-        /// How many.
-        groups: u64,
         /// When.
         date: String,
     },

@@ -5,7 +5,8 @@ use rand::RngExt as _;
 use super::*;
 use crate::calibration::grouping::{Grouping, Items};
 use crate::calibration::labelled::Labels;
-use crate::calibration::table::{TableBuilder, TableOptions};
+use crate::calibration::table::TableOptions;
+use crate::calibration::table_builder::TableBuilder;
 use crate::dataset::{JudgementReader, LabelOptions, Source, read_labels};
 use crate::stats::draw::stream;
 

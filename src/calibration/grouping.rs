@@ -69,6 +69,8 @@ pub struct ItemFacts {
     pub length: Option<u64>,
     /// Hash of what is judged; `None` where the data hold no text.
     pub content: Option<String>,
+    /// The row of the file, from 1, of a case whose id is a hash.
+    pub row: Option<u64>,
 }
 
 /// Facts of the labelled cases, by their position in the table.
@@ -105,15 +107,38 @@ impl Items {
         let mut reader = Reader::open(source, options)?;
         let mut hint = GroupHint::default();
         while let Some(row) = reader.next_row() {
-            let case = row?.case;
-            if let Some(&place) = places.get(case.id.as_str()) {
-                facts[place] = Some(ItemFacts::of(&case, grouping));
-                hint.add(&case);
+            let row = row?;
+            if let Some(&place) = places.get(row.case.id.as_str()) {
+                let number = row.generated_id.then_some(row.number);
+                facts[place] =
+                    Some(ItemFacts { row: number, ..ItemFacts::of(&row.case, grouping) });
+                hint.add(&row.case);
             }
+        }
+        // One text for all cases stands for texts that are elsewhere, as beside recorded
+        // verdicts: it makes no case the copy of another.
+        let mut contents = facts.iter().flatten().filter_map(|facts| facts.content.as_ref());
+        if let Some(one) = contents.next()
+            && facts.iter().flatten().all(|facts| facts.content.as_ref() == Some(one))
+        {
+            facts.iter_mut().flatten().for_each(|facts| facts.content = None);
         }
         let automatic = matches!(grouping, Grouping::Automatic);
         let group_hint = if automatic { hint.said() } else { None };
         Ok(Self { facts, present: true, group_hint })
+    }
+}
+
+impl Items {
+    /// The row of a case whose id is a hash; `None` for others, and without a file of cases.
+    #[must_use]
+    pub fn row(&self, case: usize) -> Option<u64> {
+        self.facts.get(case)?.as_ref()?.row
+    }
+
+    /// What a message calls a case: its id, with its row where the id alone says nothing.
+    pub(super) fn name(&self, case: usize, id: &str) -> String {
+        self.row(case).map_or_else(|| id.to_owned(), |row| format!("{id} (row {row})"))
     }
 }
 
@@ -129,6 +154,7 @@ impl ItemFacts {
             length: case.output.as_ref().map(|text| text.chars().count() as u64),
             // Without the output, equal inputs are one question and not one case.
             content: case.output.is_some().then(|| case.content_id()),
+            row: None,
         }
     }
 }
@@ -174,8 +200,8 @@ impl Groups {
         items: &Items,
         grouping: &Grouping,
     ) -> Result<Self, CalibrationError> {
-        let missing = |case: &LabelledCase| CalibrationError::NoGroup {
-            case: case.id.clone(),
+        let missing = |i: usize| CalibrationError::NoGroup {
+            case: items.name(i, &cases[i].id),
             rule: grouping.describe(),
         };
         let from_item = |i: usize| items.facts[i].as_ref().and_then(|facts| facts.group.clone());
@@ -185,15 +211,15 @@ impl Groups {
                 return Err(CalibrationError::ItemsNeeded { option: "`--group`" });
             }
             Grouping::Field(_) => {
-                for (i, case) in cases.iter().enumerate() {
-                    names.push(from_item(i).ok_or_else(|| missing(case))?);
+                for i in 0..cases.len() {
+                    names.push(from_item(i).ok_or_else(|| missing(i))?);
                 }
             }
             Grouping::Pattern(pattern) => {
-                for case in cases {
-                    let captures = pattern.captures(&case.id).ok_or_else(|| missing(case))?;
+                for (i, case) in cases.iter().enumerate() {
+                    let captures = pattern.captures(&case.id).ok_or_else(|| missing(i))?;
                     let group = captures.get(1).or_else(|| captures.get(0));
-                    names.push(group.ok_or_else(|| missing(case))?.as_str().to_owned());
+                    names.push(group.ok_or_else(|| missing(i))?.as_str().to_owned());
                 }
             }
             Grouping::Automatic => {

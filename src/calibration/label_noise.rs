@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::figure::Measured;
+use super::grouping::Items;
 use super::table::Table;
 use crate::stats::Defined;
 use crate::stats::risk::rate_under_label_noise;
@@ -20,6 +21,9 @@ const SHARES: [f64; 4] = [0.01, 0.02, 0.03, 0.05];
 pub struct Suspect {
     /// The case.
     pub case: String,
+    /// The row of the data that it is, from 1, where its id is a hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u64>,
     /// What the label says.
     pub label_good: bool,
     /// Mean label of the raters, or share of good ones.
@@ -58,6 +62,7 @@ pub struct LabelNoise {
 #[must_use]
 pub fn label_noise(
     table: &Table,
+    items: &Items,
     decisions: &[Vec<Option<bool>>],
     false_positive_rate: Defined,
     true_positive_rate: Defined,
@@ -76,6 +81,7 @@ pub fn label_noise(
         if votes.iter().all(|vote| *vote != case.good) {
             suspects.push(Suspect {
                 case: case.id.clone(),
+                row: items.row(i),
                 label_good: case.good,
                 label: case.target,
                 judges: votes.len() as u64,

@@ -34,7 +34,7 @@ pub struct LabelledCase {
     pub good: bool,
     /// Mean of the labels for `>=x`; share of good labels for named values.
     pub target: f64,
-    /// The labels, in the order of the file.
+    /// The labels by their raters.
     pub ratings: Vec<Rating>,
 }
 
@@ -61,9 +61,9 @@ pub enum Target {
 pub struct Labels {
     /// The criterion.
     pub criterion: String,
-    /// The labelled cases, in the order of the file.
+    /// The labelled cases by their ids, so that the order of a file's rows changes no figure.
     pub cases: Vec<LabelledCase>,
-    /// The raters, in the order of their first label.
+    /// The raters by their names.
     pub raters: Vec<String>,
     /// The words that occur as labels.
     pub words: Vec<String>,
@@ -138,6 +138,7 @@ impl Labels {
                 values: values.into_iter().take(VALUES).collect(),
             });
         }
+        gathered.sort();
         let target = match positive {
             Positive::AtLeast(_) => Target::LabelScale,
             Positive::OneOf(_) => Target::Good,
@@ -224,5 +225,22 @@ impl Gathered {
         *self.sources.entry(label.label_source).or_default() += 1;
         self.count += 1;
         Ok(())
+    }
+
+    /// Cases, raters and labels by their names. Folds are dealt and sums are taken in the order
+    /// of cases, and must be the same for the same rows in any order.
+    fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.raters.len() as u32).collect();
+        order.sort_unstable_by_key(|&old| &self.raters[old as usize]);
+        let mut place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = new as u32;
+        }
+        self.raters.sort_unstable();
+        self.cases.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (_, ratings) in &mut self.cases {
+            ratings.iter_mut().for_each(|own| own.rater = place[own.rater as usize]);
+            ratings.sort_by_key(|own| own.rater);
+        }
     }
 }

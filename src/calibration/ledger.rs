@@ -6,11 +6,13 @@
 //! together with confidence 1 - 2 delta, and the first alone with 1 - delta. The same candidate
 //! again is no further look. A sealed part is looked at once.
 //!
-//! The ledger keeps hashes of groups, no names and no texts. It knows what was calibrated with
-//! it and nothing else.
+//! The ledger keeps hashes of the labels and of what they are about, no names and no texts. It
+//! knows what was calibrated with it and nothing else. Who reads it holds it until the look is
+//! written: two calibrations at the same time are two looks.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,7 @@ use super::error::CalibrationError;
 use super::grouping::{Groups, Items};
 use super::options::Options;
 use super::profile::PartGroups;
-use super::split::{Split, SplitPlan};
+use super::split::{Part, Split, SplitPlan};
 use super::table::Table;
 use crate::dataset::LabelSource;
 
@@ -63,7 +65,7 @@ impl Looks {
 pub struct Candidate {
     /// A hash of judges, scores, labels and everything asked for.
     pub id: String,
-    /// Groups of both parts.
+    /// Hashes of the labels of both parts.
     pub groups: PartGroups,
     /// Whether the certify part was sealed.
     pub sealed: bool,
@@ -101,9 +103,44 @@ impl Candidate {
         ]);
         Ok(Some(Self {
             id: blake3::hash(asked.to_string().as_bytes()).to_hex()[..32].to_owned(),
-            groups: work.part_groups(),
+            groups: PartGroups {
+                fit: work.label_keys(Part::Fit),
+                certify: work.label_keys(Part::Certify),
+            },
             sealed: matches!(options.split, SplitPlan::Sealed(_)),
         }))
+    }
+}
+
+impl Work<'_> {
+    /// By which labels are known again: a case's id with all that was said of it, so that another
+    /// set with the same ids is another set; its group, where it is not alone in one; and the text
+    /// that was judged where the data hold it, so that the same set under new ids is the same.
+    fn label_keys(&self, part: Part) -> Vec<String> {
+        let labels = &self.table.labels;
+        let mut keys = BTreeSet::new();
+        for (i, case) in labels.cases.iter().enumerate() {
+            if self.split.parts[i] != Some(part) {
+                continue;
+            }
+            let said: Vec<(&str, u64)> = case
+                .ratings
+                .iter()
+                .map(|own| (labels.raters[own.rater as usize].as_str(), own.value.to_bits()))
+                .collect();
+            let named = serde_json::json!(["label", labels.criterion, case.id, said]).to_string();
+            keys.insert(PartGroups::hash(&named));
+            let group = &self.groups.names[self.groups.of_case[i]];
+            if *group != case.id {
+                let named = serde_json::json!(["group", labels.criterion, labels.raters, group]);
+                keys.insert(PartGroups::hash(&named.to_string()));
+            }
+            if let Some(content) = self.items.facts[i].as_ref().and_then(|own| own.content.as_ref())
+            {
+                keys.insert(PartGroups::hash(&format!("content {content}")));
+            }
+        }
+        keys.into_iter().collect()
     }
 }
 
@@ -117,6 +154,32 @@ struct Look {
     sealed: bool,
     fit: Vec<String>,
     certify: Vec<String>,
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A ledger that nobody else can look at.
+#[derive(Debug)]
+pub struct Held {
+    path: PathBuf,
+    /// The ledger.
+    pub ledger: Ledger,
+    _lock: File,
+}
+
+impl Held {
+    /// Writes the ledger where it was read.
+    ///
+    /// # Errors
+    /// As [`Ledger::write`].
+    pub fn write(&self) -> Result<(), CalibrationError> {
+        self.ledger.write(&self.path)
+    }
 }
 
 /// Every look that was recorded.
@@ -134,6 +197,33 @@ impl Default for Ledger {
 }
 
 impl Ledger {
+    /// Reads a ledger for a look that will be written: others wait until it is, or until this is
+    /// dropped. One that is not there is empty.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and when it can't be held.
+    pub fn hold(path: &Path) -> Result<Held, CalibrationError> {
+        let failed = |source| CalibrationError::Ledger {
+            action: "hold",
+            path: path.display().to_string(),
+            source,
+        };
+        std::fs::create_dir_all(folder_of(path)).map_err(failed)?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".lock");
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let lock = options.open(path.with_file_name(name)).map_err(failed)?;
+        match lock.lock() {
+            // Where there are no locks, nobody can be told to wait.
+            Err(error) if error.kind() != std::io::ErrorKind::Unsupported => {
+                return Err(failed(error));
+            }
+            _ => {}
+        }
+        Ok(Held { path: path.to_owned(), ledger: Self::read(path)?, _lock: lock })
+    }
+
     /// Reads a ledger; one that is not there is empty.
     ///
     /// # Errors
@@ -170,10 +260,7 @@ impl Ledger {
             path: path.display().to_string(),
             source,
         };
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(path);
         std::fs::create_dir_all(folder).map_err(failed)?;
         let text = serde_json::to_string(self).map_err(|error| failed(error.into()))?;
         let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
@@ -203,10 +290,7 @@ impl Ledger {
                         profile: look.profile.clone(),
                     }
                 } else {
-                    CalibrationError::SealBroken {
-                        groups: (certified + common(&look.fit)) as u64,
-                        date: look.date.clone(),
-                    }
+                    CalibrationError::SealBroken { date: look.date.clone() }
                 });
             }
             if certified > 0 && seen.insert(&look.candidate) {
@@ -279,6 +363,28 @@ mod tests {
         ledger.record(&candidate("c", &["g1"], false), "friday", None);
         let used = ledger.looks(&candidate("d", &["g1", "f"], true), 0.1);
         assert!(matches!(used, Err(CalibrationError::SealBroken { .. })), "{used:?}");
+    }
+
+    #[test]
+    fn looks_at_the_same_time_are_counted_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("looks.json");
+        let numbers: BTreeSet<u64> = std::thread::scope(|scope| {
+            let look = |i: usize| {
+                let path = &path;
+                move || {
+                    let mut held = Ledger::hold(path).unwrap();
+                    let own = candidate(&i.to_string(), &["g"], false);
+                    let number = held.ledger.looks(&own, 0.1).unwrap().number;
+                    held.ledger.record(&own, "today", None);
+                    held.write().unwrap();
+                    number
+                }
+            };
+            let all: Vec<_> = (0..8).map(|i| scope.spawn(look(i))).collect();
+            all.into_iter().map(|own| own.join().unwrap()).collect()
+        });
+        assert_eq!(numbers, (1..=8).collect());
     }
 
     #[test]

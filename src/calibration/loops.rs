@@ -15,8 +15,10 @@ use super::certificate::CertifyCase;
 use super::figure::{Figure, Measured};
 use super::labelled::LabelledCase;
 use super::panel::{Key, Missing};
+use crate::stats::bootstrap::{Resampling, clustered_proportion};
 use crate::stats::interval::clopper_pearson;
 use crate::stats::looping::{Check, LoopEstimands, Replay, completion_is_absorbing};
+use crate::stats::{Defined, Estimate};
 
 /// Which loops a false accept is counted over.
 #[derive(
@@ -207,14 +209,16 @@ impl Loops {
         out
     }
 
-    /// The report of the loops of some rows, at a threshold.
+    /// The report of the loops of some rows, at a threshold. Intervals count the checks of one
+    /// loop, and the loops of one group, together.
     pub(super) fn report(
         &self,
         cases: &[LabelledCase],
+        groups: &[usize],
         rows: &[usize],
         key: impl Fn(usize) -> Option<Key>,
         threshold: Option<(Key, &'static str)>,
-        level: f64,
+        resampling: Resampling,
     ) -> LoopReport {
         let recorded = self.recorded(cases, rows);
         let used: Vec<&Recorded<'_>> = recorded.iter().filter(|o| !o.facts.incomplete).collect();
@@ -236,8 +240,8 @@ impl Loops {
             threshold: threshold.map(|own| own.0),
             estimands: None,
             by_generation: Vec::new(),
-            first_accepts: clopper_pearson(0, 0, level).into(),
-            late_accepts: clopper_pearson(0, 0, level).into(),
+            first_accepts: share(&[], resampling).into(),
+            late_accepts: share(&[], resampling).into(),
         };
         let Some((threshold, _)) = threshold else { return report };
         let checks: Vec<Vec<Check>> = used
@@ -250,37 +254,33 @@ impl Loops {
                 own.rows.iter().map(check).collect()
             })
             .collect();
-        let slices: Vec<&[Check]> = checks.iter().map(Vec::as_slice).collect();
-        report.estimands = Some(Replay::at(&slices, 1.0).estimands(level));
-        let accepts: Vec<Option<usize>> = slices
-            .iter()
-            .map(|own| own.iter().position(|check| check.score == Some(1.0)))
-            .collect();
-        let (mut first, mut late) = ((0, 0), (0, 0));
-        for at in 0..self.generations as usize {
-            let reached = slices.iter().zip(&accepts);
-            let reached =
-                reached.filter(|(own, accept)| own.len() > at && accept.is_none_or(|a| a >= at));
-            let (mut n, mut accepted, mut bad) = (0, 0, 0);
-            for (own, accept) in reached {
-                n += 1;
-                if *accept == Some(at) {
-                    accepted += 1;
-                    bad += u64::from(!own[at].complete);
-                }
-            }
-            let part = if at == 0 { &mut first } else { &mut late };
-            *part = (part.0 + bad, part.1 + accepted);
+        let mut together: BTreeMap<usize, Vec<&[Check]>> = BTreeMap::new();
+        for (own, checks) in used.iter().zip(&checks) {
+            together.entry(groups[own.rows[0]]).or_default().push(checks);
+        }
+        let together: Vec<Vec<&[Check]>> = together.into_values().collect();
+        report.estimands = Some(estimands(&together, resampling));
+        let generations = self.generations as usize;
+        let counts: Vec<Vec<Accepts>> =
+            together.iter().map(|own| Accepts::by_generation(own, generations)).collect();
+        let of = |range: std::ops::Range<usize>| {
+            let sum = |own: &Vec<Accepts>| {
+                own[range.clone()].iter().fold((0, 0), |(k, n), at| (k + at.bad, n + at.accepted))
+            };
+            share(&counts.iter().map(sum).collect::<Vec<_>>(), resampling).into()
+        };
+        for at in 0..generations {
+            let total = |what: fn(&Accepts) -> u64| counts.iter().map(|own| what(&own[at])).sum();
             report.by_generation.push(GenerationRow {
                 generation: at as u32 + 1,
-                reached: n,
-                accepted,
-                bad,
-                false_acceptance_share: clopper_pearson(bad, accepted, level).into(),
+                reached: total(|own| own.reached),
+                accepted: total(|own| own.accepted),
+                bad: total(|own| own.bad),
+                false_acceptance_share: of(at..at + 1),
             });
         }
-        report.first_accepts = clopper_pearson(first.0, first.1, level).into();
-        report.late_accepts = clopper_pearson(late.0, late.1, level).into();
+        report.first_accepts = of(0..generations.min(1));
+        report.late_accepts = of(generations.min(1)..generations);
         report
     }
 
@@ -294,6 +294,56 @@ impl Loops {
         let lowest = used.iter().filter(early).filter_map(last).reduce(f64::min)?;
         let before = used.iter().flat_map(|own| &own.rows[..own.rows.len() - 1]);
         before.filter_map(|&i| key(i)).all(|key| key.0 < lowest).then_some(lowest)
+    }
+}
+
+/// Loops of one group at one generation.
+#[derive(Clone, Copy, Default)]
+struct Accepts {
+    /// Come to it without an accept.
+    reached: u64,
+    /// Accepted at it.
+    accepted: u64,
+    /// Accepted at it, and bad.
+    bad: u64,
+}
+
+impl Accepts {
+    fn by_generation(loops: &[&[Check]], generations: usize) -> Vec<Self> {
+        let mut counts = vec![Self::default(); generations];
+        for own in loops {
+            let accept = own.iter().position(|check| check.score == Some(1.0));
+            let last = accept.map_or(own.len(), |at| at + 1).min(generations);
+            counts[..last].iter_mut().for_each(|at| at.reached += 1);
+            if let Some(at) = accept.filter(|at| *at < generations) {
+                counts[at].accepted += 1;
+                counts[at].bad += u64::from(!own[at].complete);
+            }
+        }
+        counts
+    }
+}
+
+/// A share of (how many, of how many), one entry for what belongs together.
+fn share(parts: &[(u64, u64)], resampling: Resampling) -> Defined<Estimate> {
+    if parts.iter().any(|(_, n)| *n > 1) {
+        return clustered_proportion(parts, resampling);
+    }
+    let (k, n) = parts.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    clopper_pearson(k, n, resampling.level)
+}
+
+fn estimands(groups: &[Vec<&[Check]>], resampling: Resampling) -> LoopEstimands {
+    let replays: Vec<Replay> = groups.iter().map(|own| Replay::at(own, 1.0)).collect();
+    let of = |counts: fn(&Replay) -> (u64, u64)| {
+        share(&replays.iter().map(counts).collect::<Vec<_>>(), resampling)
+    };
+    LoopEstimands {
+        check_false_positive_rate: of(|r| (r.incomplete_checks_accepted, r.incomplete_checks)),
+        trajectory_false_positive_rate: of(|r| (r.false_accepted_never_complete, r.never_complete)),
+        premature_rate: of(|r| (r.premature, r.completed)),
+        false_acceptance_share: of(|r| (r.false_accepted, r.accepted)),
+        missed_rate: of(|r| (r.missed, r.completed)),
     }
 }
 

@@ -1,5 +1,7 @@
 use super::*;
 
+const RESAMPLING: Resampling = Resampling { resamples: 500, seed: 1, level: 0.95 };
+
 /// Loops given as (score, good) of each generation.
 fn recorded(loops: &[&[(f64, bool)]], generations: u32) -> (Loops, Vec<LabelledCase>, Vec<f64>) {
     let mut own = Loops { generations, ..Loops::default() };
@@ -77,7 +79,9 @@ fn the_report_follows_each_loop_to_its_first_accept() {
     let (own, cases, scores) = recorded(&[NEVER, LATE, early], 3);
     let rows: Vec<usize> = (0..cases.len()).collect();
     let key = |i: usize| Some((scores[i], scores[i]));
-    let report = own.report(&cases, &rows, key, Some(((0.55, 0.0), "fitted")), 0.95);
+    // Each loop is a group of its own.
+    let alone: Vec<usize> = (0..cases.len()).map(|i| i / 3).collect();
+    let report = own.report(&cases, &alone, &rows, key, Some(((0.55, 0.0), "fitted")), RESAMPLING);
     let table: Vec<_> =
         report.by_generation.iter().map(|row| (row.reached, row.accepted, row.bad)).collect();
     assert_eq!(table, [(3, 1, 1), (2, 1, 1), (1, 1, 0)]);
@@ -96,6 +100,22 @@ fn a_log_recorded_while_accepting_is_told_by_where_its_loops_end() {
     let other: &[(f64, bool)] = &[(0.75, false)];
     let (own, cases, scores) = recorded(&[accepted, other, NEVER], 3);
     let rows: Vec<usize> = (0..cases.len()).collect();
-    let report = own.report(&cases, &rows, |i| Some((scores[i], 0.0)), None, 0.95);
+    let report = own.report(&cases, &rows, &rows, |i| Some((scores[i], 0.0)), None, RESAMPLING);
     assert_eq!((report.stopped_at, report.censored), (Some(0.75), 1));
+}
+
+#[test]
+fn copies_of_a_loop_are_no_further_evidence() {
+    let (own, cases, scores) = recorded(&[NEVER, LATE].repeat(40), 3);
+    let rows: Vec<usize> = (0..cases.len()).collect();
+    let key = |i: usize| Some((scores[i], scores[i]));
+    let width = |loops_a_group: usize| {
+        let groups: Vec<usize> = (0..cases.len()).map(|i| i / (3 * loops_a_group)).collect();
+        let threshold = Some(((0.55, 0.0), "fitted"));
+        let report = own.report(&cases, &groups, &rows, key, threshold, RESAMPLING);
+        let rate = report.estimands.unwrap().trajectory_false_positive_rate.unwrap();
+        assert_eq!(rate.n, 40);
+        rate.interval.upper - rate.interval.lower
+    };
+    assert!(width(20) > 2.0 * width(1), "{} {}", width(20), width(1));
 }

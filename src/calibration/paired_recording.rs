@@ -341,7 +341,11 @@ fn panel(case: &RecordedCase) -> Say {
     }
 }
 
-fn share_change(pairs: &[(usize, bool, bool)], alpha: f64, resampling: Resampling) -> ShareChange {
+pub(super) fn share_change(
+    pairs: &[(usize, bool, bool)],
+    alpha: f64,
+    resampling: Resampling,
+) -> ShareChange {
     let n = pairs.len() as u64;
     let share = |of: fn(&(usize, bool, bool)) -> bool| {
         let k = pairs.iter().filter(|own| of(own)).count();

@@ -17,6 +17,7 @@ use super::map::Map;
 use super::panel::{Key, Missing, PanelModel};
 use super::positive::Positive;
 use super::report::{Binding, Calibration};
+use super::retest::RetestNoise;
 use super::split::SplitReport;
 use super::subsets::{Confusion, OwnCertificate, Subsets};
 use crate::canonical::canonical_json;
@@ -81,6 +82,9 @@ pub struct Profile {
     pub split: SplitReport,
     /// Groups of both parts.
     pub groups: PartGroups,
+    /// The panel's own noise, where outputs were measured more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<RetestNoise>,
     /// The whole report.
     pub figures: Value,
 }
@@ -135,6 +139,7 @@ impl Profile {
             binding: calibration.certificate.binding.clone(),
             split: calibration.split.clone(),
             groups: calibration.groups.clone(),
+            noise: calibration.retest.clone(),
             figures: calibration.to_json(),
         }
     }

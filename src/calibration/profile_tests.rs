@@ -93,3 +93,50 @@ fn the_profile_rules_as_the_certificate_says_and_fewer_judges_by_their_own_thres
     assert_eq!(two.certified, own.is_some());
     assert_ne!(two.decision, Decision::Accept);
 }
+
+/// Labels and two samples of two judges on 40 cases; `gap` is what a judge's second sample adds.
+fn twice(gap: [f64; 2]) -> Calibration {
+    let mut labels = String::from("case,label\n");
+    let mut judgements = String::from("case,judge,score,sample\n");
+    for i in 0..40 {
+        let label = f64::from(i % 5) / 10.0;
+        writeln!(labels, "c{i},{label}").unwrap();
+        for (j, gap) in gap.iter().enumerate() {
+            for sample in 0..2_u32 {
+                let score = label + f64::from(sample) * gap;
+                writeln!(judgements, "c{i},j{j},{score},{sample}").unwrap();
+            }
+        }
+    }
+    let table = crate::calibration::table::tests::table(&labels, &judgements, ">=0.3").unwrap();
+    let items = Items::absent(40);
+    let groups = Groups::assign(table.cases(), &items, &Grouping::default()).unwrap();
+    let split = crate::calibration::split::SplitPlan::None;
+    let options = Options { split, quorum: Some(1), ..Options::default() };
+    calibrate(&table, &groups, &items, "case", &options).unwrap()
+}
+
+#[test]
+fn the_panel_s_own_noise_is_that_of_its_score_and_not_of_its_judges() {
+    // The lower median of two judges is the lower one: the judge that adds nothing.
+    let exact = twice([0.0, 0.2]).retest.unwrap();
+    assert_eq!((exact.n, exact.sd), (40, 0.0));
+    let noise = twice([0.2, 0.2]);
+    let scale = noise.scale.unwrap();
+    let found = noise.retest.clone().unwrap();
+    // Every pair lies as far apart: sqrt(d^2 / 2), with d on the labels' scale.
+    let votes = &noise.panel.model.seats[0].vote;
+    let gap = (votes.apply(0.3) - votes.apply(0.1)) / (scale[1] - scale[0]);
+    assert!((found.sd - (gap * gap / 2.0).sqrt()).abs() < 0.05 * found.sd.max(0.01), "{found:?}");
+    assert!(found.lower < found.sd && found.sd < found.upper && found.once.is_empty());
+    let profile = Profile::new("noisy", &noise);
+    let read = Profile::from_text(&profile.to_text().unwrap(), "noisy.json").unwrap();
+    assert_eq!(read.noise, noise.retest);
+}
+
+#[test]
+fn without_repeated_measurements_nothing_is_said_of_noise_and_old_profiles_are_read() {
+    let profile = profile();
+    assert_eq!(profile.noise, None);
+    assert!(!profile.to_text().unwrap().contains("\"noise\""));
+}

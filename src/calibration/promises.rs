@@ -8,9 +8,11 @@ use super::calibrate::{Fitted, Work};
 use super::certificate::{Certificate, CertifyCase};
 use super::loops::LoopReport;
 use super::operating_point::fitted;
+use super::options::Options;
 use super::panel::{Key, Missing, PanelModel, target, votes};
 use super::split::SplitPlan;
 use super::subsets::{Confusion, ConfusionSeat, OfSize, OwnCertificate, Subset, Subsets, sets};
+use crate::stats::bootstrap::Resampling;
 
 impl Work<'_> {
     /// Why nothing may be certified, whatever the figures.
@@ -182,6 +184,8 @@ impl Work<'_> {
             let pairs = fit.iter().filter_map(|&i| Some((key(i)?, cases[i].good))).collect();
             Some((fitted(pairs)?, "fitted"))
         });
-        Some(loops.report(cases, rows, key, threshold, self.options.level))
+        let Options { resamples, seed, level, .. } = *self.options;
+        let resampling = Resampling { resamples, seed, level };
+        Some(loops.report(cases, &self.groups.of_case, rows, key, threshold, resampling))
     }
 }

@@ -15,7 +15,8 @@ use super::labelled::{Labels, resolve_criterion};
 use super::leaderboard::PanelOf;
 use super::positive::Positive;
 use super::split::sealed_cases;
-use super::table::{Measurement, Orders, Table, TableBuilder, TableOptions};
+use super::table::{Orders, Table, TableOptions};
+use super::table_builder::{Measurement, TableBuilder};
 use crate::dataset::{
     FieldMap, JudgementReader, LabelOptions, LabelSet, ReadOptions, RowKind, Source,
     read_inline_labels, read_labels,
@@ -56,6 +57,9 @@ pub struct Inputs<'a> {
     pub orders: Orders,
     /// Scales of judges by name; the empty name is every other judge.
     pub judge_scales: BTreeMap<String, Scale>,
+    /// Whether graded scores of a run without a declared scale are brought onto the labels'
+    /// one, as in [`TableOptions::scale_units`].
+    pub scale_units: bool,
     /// The judges to use; all of them where empty.
     pub judges: Vec<String>,
     /// Whether judges of a run that have no vote on its panel are left out, unless they are
@@ -82,6 +86,8 @@ pub struct Joined {
     pub group: String,
     /// What to know of the judgements before trusting what follows from them.
     pub warnings: Vec<String>,
+    /// What was taken as meant, and nobody said.
+    pub notes: Vec<String>,
 }
 
 impl Joined {
@@ -109,6 +115,7 @@ impl Joined {
             },
             group: self.group,
             warnings: self.warnings,
+            notes: self.notes,
         })
     }
 }
@@ -147,6 +154,7 @@ impl Inputs<'_> {
             judge_scales: self.judge_scales.clone(),
             judges: self.judges.clone(),
             unit_scores: matches!(self.judgements, Judgements::Runs(..)),
+            scale_units: self.scale_units,
             keep_unlabelled: self.keep_unlabelled,
         };
         let mut builder = TableBuilder::new(labels, self.positive.clone(), options);
@@ -191,7 +199,11 @@ impl Inputs<'_> {
             items.group_hint = group_hint::of_ids(table.cases());
         }
         let group = self.grouping.describe();
-        Ok(Joined { table, items, groups, group, warnings })
+        let of_run = matches!(self.judgements, Judgements::Runs(..));
+        let scaled = of_run && self.scale_units && self.judge_scales.is_empty();
+        let mut notes = brought(&table, scaled);
+        notes.extend(several_labels(&table));
+        Ok(Joined { table, items, groups, group, warnings, notes })
     }
 
     fn label_set(
@@ -205,6 +217,34 @@ impl Inputs<'_> {
             (None, None) => Err(CalibrationError::ItemsNeeded { option: "without `--labels`, " }),
         }
     }
+}
+
+/// Says how several labels of a case become the truth about it.
+fn several_labels(table: &Table) -> Option<String> {
+    let n = table.cases().iter().filter(|case| case.ratings.len() > 1).count();
+    let rule = &table.positive;
+    (n > 0).then(|| match rule {
+        Positive::AtLeast(_) => format!(
+            "{n} of {} cases have several labels: a case is good where their mean is {rule}",
+            table.cases().len()
+        ),
+        Positive::OneOf(_) => format!(
+            "{n} of {} cases have several labels: a case is good where more than half of them are {rule}, and left out where they are evenly split",
+            table.cases().len()
+        ),
+    })
+}
+
+/// Says that scores of a run were brought onto the labels' scale.
+fn brought(table: &Table, automatic: bool) -> Vec<String> {
+    let Some(scale) = table.labels.scale.scale.filter(|_| automatic) else { return Vec::new() };
+    let unit = [scale.low(), scale.high()];
+    if unit == [0.0, 1.0] || !table.judges.iter().any(|judge| judge.unit == Some(unit)) {
+        return Vec::new();
+    }
+    vec![format!(
+        "the run's scores in [0,1] are brought onto the labels' scale {scale}, a score being the place on it; `--judge-scale` says otherwise"
+    )]
 }
 
 /// What each judge's scores were read from.

@@ -19,6 +19,7 @@ use super::map::{FittedMap, Map};
 use super::panel::{PanelAggregate, PanelModel};
 use super::positive::Positive;
 use super::raters::Raters;
+use super::retest::RetestNoise;
 use super::slices::SliceReport;
 use super::split::SplitReport;
 use super::subsets::{Confusion, OwnCertificate, Subsets};
@@ -203,6 +204,9 @@ pub struct Calibration {
     /// Figures by fields of the cases, where asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<SliceReport>,
+    /// The panel's own noise, from outputs that were measured more than once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retest: Option<RetestNoise>,
     /// The people.
     pub raters: Raters,
     /// What to beat.

@@ -9,12 +9,13 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::calibrate::{Fitted, PanelSeries, Work};
+use super::calibrate::{Fitted, Work};
 use super::certificate::Certificate;
 use super::figure::{Figure, Measured};
 use super::grouping::Groups;
 use super::judge_metrics::Series;
 use super::panel::PanelModel;
+use super::panel_report::PanelSeries;
 use crate::stats::bootstrap::Resampling;
 use crate::stats::distribution::{hypergeometric_sf_inclusive, normal_critical};
 use crate::stats::grouped_mean::GroupedMean;

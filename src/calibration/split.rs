@@ -256,7 +256,7 @@ fn by_data(cases: &[LabelledCase], items: &Items) -> Result<Vec<Option<Part>>, C
             "fit" | "train" | "dev" | "validation" => Ok(Some(Part::Fit)),
             "certify" | "test" | "calibration" => Ok(Some(Part::Certify)),
             other => Err(CalibrationError::UnknownPart {
-                case: case.id.clone(),
+                case: items.name(i, &case.id),
                 split: other.to_owned(),
             }),
         }
@@ -275,8 +275,8 @@ fn check_disjoint(
     let overlap = |a: usize, b: usize, why| {
         let (first, second) = if parts[a] == Some(Part::Fit) { (a, b) } else { (b, a) };
         Err(CalibrationError::PartsOverlap {
-            first: cases[first].id.clone(),
-            second: cases[second].id.clone(),
+            first: items.name(first, &cases[first].id),
+            second: items.name(second, &cases[second].id),
             why,
         })
     };

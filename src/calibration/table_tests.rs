@@ -1,6 +1,9 @@
 use super::*;
+use crate::calibration::error::CalibrationError;
 use crate::calibration::labelled::Target;
+use crate::calibration::table_builder::TableBuilder;
 use crate::dataset::{JudgementReader, LabelOptions, Source, read_labels};
+use crate::verdict::Status;
 
 pub(crate) fn table(
     labels: &str,

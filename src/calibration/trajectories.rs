@@ -152,6 +152,7 @@ impl TrajectoryInputs<'_> {
         }
         let (labels, judgements) = text.finish(self.source)?;
         let inputs = Inputs {
+            scale_units: false,
             voters_only: false,
             keep_unlabelled: false,
             judgements: Judgements::File(&judgements),

@@ -107,7 +107,7 @@ impl AnswerArgs {
                 output.as_os_str() != "-",
                 "`-o -` has no place beside the result on stdout: use `--json`"
             );
-            super::export::check(output)?;
+            super::export::check(output, &super::export::RowArgs::default())?;
         }
         warn(&panel, printer);
         let replies: Arc<dyn ReplyStore> = if panel.seats.iter().any(|s| s.judge.model().is_some())
@@ -164,7 +164,7 @@ impl AnswerArgs {
             interrupted,
             panel: panel.fingerprint().to_string(),
             tree,
-            micro_dollars: ledger.totals().micro_dollars_at_most(),
+            cost_usd: ledger.totals().cost_usd(),
         })
     }
 }
@@ -179,8 +179,8 @@ pub(super) struct Judged {
     pub(super) panel: String,
     /// The tree of the workspace, where its changes were judged.
     pub(super) tree: Option<String>,
-    /// Millionths of a US dollar that it took at most.
-    pub(super) micro_dollars: u64,
+    /// US dollars that it is known to have taken; `None` where no model asked has a price.
+    pub(super) cost_usd: Option<f64>,
 }
 
 impl Judged {

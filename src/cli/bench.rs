@@ -116,6 +116,9 @@ pub(super) fn run(args: &BenchArgs, global: &Global, printer: &Printer) -> anyho
         }
     }
     let joined = join.join(global, args.data.as_deref(), false)?;
+    for note in &joined.notes {
+        printer.say(note);
+    }
     let (mut panels, ruled) = if join.runs.is_empty() {
         (Vec::new(), Vec::new())
     } else {
@@ -150,6 +153,10 @@ pub(super) fn run(args: &BenchArgs, global: &Global, printer: &Printer) -> anyho
         } else {
             printer.warn(&own.to_string());
         }
+    }
+    if !joined.table.is_measured() {
+        printer.warn("no judge has a score on a labelled case: nothing could be measured");
+        return Ok(Exit::Inconclusive);
     }
     let any = |wanted: &[LimitStatus]| found.iter().any(|own| wanted.contains(&own.status));
     Ok(if any(&[LimitStatus::Broken, LimitStatus::NotShown]) {

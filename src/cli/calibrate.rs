@@ -12,7 +12,7 @@ use super::joined::{JoinArgs, judge_scales};
 use super::printer::Printer;
 use super::report;
 use crate::calibration::certificate::{CertificateStatus, Mode};
-use crate::calibration::ledger::{Candidate, Ledger, Looks};
+use crate::calibration::ledger::{Candidate, Held, Ledger, Looks};
 use crate::calibration::loops::{Loops, Over};
 use crate::calibration::panel::PanelAggregate;
 use crate::calibration::read::{Joined, ruled_panels};
@@ -94,7 +94,7 @@ pub(super) struct CalibrateArgs {
     #[arg(short, long, value_name = "NAME|FILE")]
     output: Vec<PathBuf>,
     /// The date that the profile carries; now if not given
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", value_parser = date)]
     date: Option<String>,
     /// Exit with 3 when no threshold is certified
     #[arg(long)]
@@ -147,6 +147,16 @@ pub(super) fn split_plan(text: &str) -> Result<SplitPlan, String> {
     }
 }
 
+/// A day, or a moment, as it was written.
+fn date(text: &str) -> Result<String, String> {
+    let is_date = text.parse::<jiff::civil::Date>().is_ok()
+        || text.parse::<jiff::civil::DateTime>().is_ok()
+        || text.parse::<jiff::Timestamp>().is_ok();
+    is_date
+        .then(|| text.to_owned())
+        .ok_or_else(|| "expected a date such as 2026-11-30, or 2026-11-30T12:00:00Z".to_owned())
+}
+
 fn sealed_share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
@@ -172,8 +182,11 @@ pub(super) fn run(
         Some(share) if !args.unseal => joined.without_sealed(share)?,
         _ => joined,
     };
+    for note in &joined.notes {
+        printer.say(note);
+    }
     let slices = args.slice.iter().map(|field| {
-        let slices = args.join.slices(&joined, field)?;
+        let slices = args.join.slices(&joined, field, global)?;
         Ok(SlicedBy { field: field.clone(), slices })
     });
     let slices = slices.collect::<anyhow::Result<Vec<_>>>()?;
@@ -192,11 +205,11 @@ pub(super) fn run(
     }
     let calibration =
         calibrate(&joined.table, &joined.groups, &joined.items, &joined.group, &options)?;
-    if let Some((ledger, candidate, _)) = &mut looked {
+    if let Some((held, candidate, _)) = &mut looked {
         let profile = args.output.iter().find(|own| Format::from_path(own).is_none());
         let profile = profile.map(|own| profile_name(&profile_path(own)));
-        ledger.record(candidate, &options.date, profile.as_deref());
-        if let Err(error) = ledger.write(&args.ledger(global)) {
+        held.ledger.record(candidate, &options.date, profile.as_deref());
+        if let Err(error) = held.write() {
             printer.warn(&format!("this look at the labels is not recorded: {error}"));
         }
     }
@@ -219,6 +232,10 @@ pub(super) fn run(
     } else {
         calibrate_report::show(&calibration, printer);
     }
+    if !joined.table.is_measured() {
+        printer.warn("no judge has a score on a labelled case: nothing could be measured");
+        return Ok(Exit::Inconclusive);
+    }
     let certified = calibration.certificate.certificate.status == CertificateStatus::Certified;
     Ok(if args.require_certificate && !certified { Exit::Inconclusive } else { Exit::Done })
 }
@@ -234,7 +251,7 @@ impl CalibrateArgs {
         joined: &Joined,
         options: &Options,
         global: &Global,
-    ) -> anyhow::Result<Option<(Ledger, Candidate, Looks)>> {
+    ) -> anyhow::Result<Option<(Held, Candidate, Looks)>> {
         // Who wants looks to be counted says so: by sealing a part, or by naming the ledger.
         if self.ledger.is_none() && self.sealed.is_none() && !self.unseal {
             return Ok(None);
@@ -243,9 +260,9 @@ impl CalibrateArgs {
         let Some(candidate) = Candidate::of(table, groups, items, group, options)? else {
             return Ok(None);
         };
-        let ledger = Ledger::read(&self.ledger(global))?;
-        let looks = ledger.looks(&candidate, options.delta)?;
-        Ok(Some((ledger, candidate, looks)))
+        let held = Ledger::hold(&self.ledger(global))?;
+        let looks = held.ledger.looks(&candidate, options.delta)?;
+        Ok(Some((held, candidate, looks)))
     }
 
     fn loops(&self, file: &Path) -> anyhow::Result<(Joined, Loops)> {

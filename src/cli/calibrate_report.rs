@@ -39,13 +39,24 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
     if let Some(subsets) = subsets(&calibration.subsets).filter(|_| certified) {
         printer.result(&subsets);
     }
+    if let Some(own) = &calibration.retest {
+        let once = match own.once.as_slice() {
+            [] => String::new(),
+            names => format!("; {} measured nothing twice, and count as exact", names.join(", ")),
+        };
+        printer.result("");
+        printer.result(&format!(
+            "The panel's score varies by {:.3} [{:.3}, {:.3}] (standard deviation) when it judges the same output again (n = {}){once}",
+            own.sd, own.lower, own.upper, own.n
+        ));
+    }
     if let Some(loops) = &calibration.loops {
         printer.result("");
         printer.result(&calibrate_loops::text(loops));
     }
     for own in &calibration.slices {
         printer.result("");
-        printer.result(&slices(own));
+        printer.result(&slices(own, &certify(calibration)));
     }
     let noise = &calibration.label_noise;
     if noise.suspects_total > 0 {
@@ -53,20 +64,24 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
             .check_first
             .iter()
             .take(SHOWN)
-            .map(|suspect| format!("`{}`", suspect.case))
+            .map(|suspect| {
+                let row = suspect.row.map_or_else(String::new, |row| format!(" row {row}"));
+                format!("`{}`{row}", suspect.case)
+            })
             .collect();
         printer.result("");
         printer.result(&format!(
-            "Labels to check first: all judges contradict {} of {}: {}",
+            "Labels to check first: all judges contradict {} of the {} labels on whose cases every judge decided ({}): {}",
             noise.suspects_total,
             noise.compared,
+            whole(calibration),
             first.join(", ")
         ));
     }
 }
 
 /// The panel's slices, or a lone judge's: raw figures, and the shrunk ones beside them.
-fn slices(report: &SliceReport) -> String {
+fn slices(report: &SliceReport, on: &str) -> String {
     let header = ["slice", "n", "bias", "shrunk", "bad", "accepted", "FPR", "shrunk", "p"];
     let Some(own) = report.judges.first() else { return String::new() };
     let number = |own: &Measured| plain(own);
@@ -92,7 +107,7 @@ fn slices(report: &SliceReport) -> String {
         })
         .collect();
     let mut text = format!(
-        "The {} by `{}`, highest shrunk FPR first; every judge stands in `--json`\n{}",
+        "The {} by `{}` on {on}, highest shrunk FPR first; every judge stands in `--json`\n{}",
         own.judge,
         report.field,
         table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8])
@@ -121,13 +136,13 @@ fn joined(calibration: &Calibration) -> String {
     let split = &calibration.split;
     if let (Some(fit), Some(certify)) = (&split.fit, &split.certify) {
         text.push_str(&format!(
-            "\nFitted on {} ({}), figures and certificate from {} ({}), split by {}, seed {}",
+            "\nSplit by {}, seed {}: fit part {} ({}), from which maps, thresholds and smaller panels come; certify part {} ({}), for the certificate and every figure that says nothing else",
+            split.group,
+            split.seed,
             plural(fit.cases, "case", "cases"),
             plural(fit.groups, "group", "groups"),
             plural(certify.cases, "case", "cases"),
             plural(certify.groups, "group", "groups"),
-            split.group,
-            split.seed,
         ));
     } else {
         text.push_str("\nNo split: figures describe the fitted cases, and nothing is certified");
@@ -171,7 +186,33 @@ fn judges(calibration: &Calibration) -> String {
         row.extend([String::new(), String::new()]);
         rows.push(row);
     }
-    format!("{}\n{LEGEND}", table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8]))
+    let on = certify(calibration);
+    format!(
+        "Judges and panel on {on}\n{}\n{LEGEND}",
+        table(&header, rows, &[1, 2, 3, 4, 5, 6, 7, 8])
+    )
+}
+
+/// The part that figures stand on, with its cases; all labelled ones without a split.
+fn certify(calibration: &Calibration) -> String {
+    match &calibration.split.certify {
+        Some(part) => format!("the certify part ({})", plural(part.cases, "case", "cases")),
+        None => whole(calibration),
+    }
+}
+
+/// The part that was fitted on, in the same way.
+fn fit(calibration: &Calibration) -> String {
+    match &calibration.split.fit {
+        Some(part) => format!("the fit part ({})", plural(part.cases, "case", "cases")),
+        None => whole(calibration),
+    }
+}
+
+/// Both parts together.
+fn whole(calibration: &Calibration) -> String {
+    let both = if calibration.split.fit.is_some() { ", both parts" } else { "" };
+    format!("all {}{both}", plural(calibration.counts.cases, "labelled case", "labelled cases"))
 }
 
 /// A bias of a handful of cases is a number about those cases alone.
@@ -214,21 +255,22 @@ fn dependence(calibration: &Calibration) -> String {
     let m = calibration.judges.len();
     let judges = plural(m as u64, "judge", "judges");
     let correlation = plain(&own.mean_error_correlation);
+    let of = format!(", those of {} that every judge decided", certify(calibration));
     let mut text = match own.effective_judges.value() {
         _ if m < 2 => format!("{judges}: no other to err together with."),
         None => format!("How far {judges} err together can't be said from these cases."),
         Some(like) if *like >= m as f64 => format!(
-            "{judges} act like at least as many independent ones (mean error correlation {correlation}, n = {}).",
+            "{judges} act like at least as many independent ones (mean error correlation {correlation}, n = {}{of}).",
             own.complete_cases
         ),
         Some(like) => format!(
-            "{judges} act like {like:.3} independent ones (mean error correlation {correlation}, n = {}).",
+            "{judges} act like {like:.3} independent ones (mean error correlation {correlation}, n = {}{of}).",
             own.complete_cases
         ),
     };
     if let Some(all) = own.all_wrong.value() {
         text.push_str(&format!(
-            " All are wrong on {} of the cases (at most {}).",
+            " All are wrong on {} of these cases (at most {}).",
             percent(all.estimate),
             percent(all.upper)
         ));
@@ -242,18 +284,31 @@ fn dependence(calibration: &Calibration) -> String {
     }
     if let Some(best) = &own.best_single {
         text.push_str(&format!(
-            "\nBest single judge: `{}`, accuracy {} (figures' part).",
+            "\nBest single judge: `{}`, accuracy {}, on the same cases of {}.",
             best.name,
-            share(&best.accuracy)
+            share(&best.accuracy),
+            certify(calibration)
         ));
     }
     if let Some(cheapest) = &own.cheapest_subset {
         text.push_str(&format!(
-            " Smallest panel within the interval of the best of {}: {}, accuracy {} (chosen on the fit part).",
+            "\nSmallest panel within the interval of the best of {}, compared by majority on {}: {}, accuracy {}",
             plural(own.subsets_compared, "subset", "subsets"),
+            fit(calibration),
             cheapest.judges.join(" + "),
             share(&cheapest.accuracy)
         ));
+        // What it has to be better than, on the same cases.
+        let alone = own.subsets.iter().filter(|set| set.judges.len() == 1);
+        let alone = alone.max_by(|a, b| a.accuracy.estimate.total_cmp(&b.accuracy.estimate));
+        if let Some(alone) = alone.filter(|_| cheapest.judges.len() > 1) {
+            text.push_str(&format!(
+                "; the best single judge there: `{}`, {}",
+                alone.judges.join(""),
+                share(&alone.accuracy)
+            ));
+        }
+        text.push('.');
     }
     text
 }
@@ -291,7 +346,7 @@ fn promise(certificate: &Certificate, generations: u32, loops: bool, independent
         format!("with {} confidence", percent(1.0 - certificate.delta))
     };
     let mut text = format!(
-        "Certified: {what} at most {}, {strength} ({} of {} accepted, {} allowed).",
+        "Certified: {what} at most {}, {strength} (in the certify part {} of {} accepted, {} allowed).",
         percent(certificate.alpha),
         certificate.false_accepts.unwrap_or_default(),
         bad_units(certificate.n_bad, &certificate.sampling, loops),
@@ -299,22 +354,26 @@ fn promise(certificate: &Certificate, generations: u32, loops: bool, independent
     );
     if certificate.mode == Mode::FalseAcceptanceShare {
         text = format!(
-            "Certified: {what} at most {}, {strength} ({} of {} accepted cases are bad).",
+            "Certified: {what} at most {}, {strength} (in the certify part {} of {} accepted cases are bad).",
             percent(certificate.alpha),
             certificate.false_accepts.unwrap_or_default(),
             certificate.k.unwrap_or_default(),
         );
+    }
+    if certificate.n_bad_cases > certificate.n_bad && !loops {
+        text.push_str(&format!(
+            " One bad case was drawn from each of these groups; the certify part has {} bad cases in all.",
+            certificate.n_bad_cases
+        ));
     }
     if independent {
         text.push_str(" Each case counted as independent.");
     }
     if let Some(rate) = certificate.true_positive_rate.value() {
         text.push_str(&format!(
-            "\nOf {} it accepts {} ({} to {}).",
+            "\nOf {} it accepts {} there.",
             if loops { "loops that become good" } else { "truly good answers" },
-            percent(rate.estimate),
-            percent(rate.lower),
-            percent(rate.upper)
+            share(rate)
         ));
     }
     if let Some(rule) = &certificate.rule {

@@ -8,6 +8,7 @@ use super::figures::{interval, percent, short};
 use super::printer::{Printer, plural, table};
 use super::sides::SideArgs;
 use crate::calibration::compare::{CompareOptions, RunComparison, compare};
+use crate::calibration::compare_certified::{CertifiedPair, Certify};
 use crate::calibration::paired_recording::{Change, Identity, MeanChange};
 use crate::stats::bootstrap::Resampling;
 
@@ -27,6 +28,12 @@ pub(super) struct CompareArgs {
     /// Exit with 1 when something got worse by more than chance
     #[arg(long)]
     fail_on_regression: bool,
+    /// With labels: the false-positive rate that both are certified at, to be compared there
+    #[arg(long, value_name = "RATE", default_value_t = 0.05, value_parser = rate)]
+    alpha: f64,
+    /// One minus the confidence that both certificates hold
+    #[arg(long, value_name = "RATE", default_value_t = 0.10, value_parser = rate)]
+    delta: f64,
     /// Flipped cases that are shown
     #[arg(long, value_name = "N", default_value_t = 20)]
     flips: usize,
@@ -41,22 +48,39 @@ pub(super) struct CompareArgs {
     json: bool,
 }
 
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
+        _ => Err("expected a rate between 0 and 1, such as 0.05".into()),
+    }
+}
+
 pub(super) fn run(args: &CompareArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let before = args.sides.open(&args.before, global)?;
     let after = args.sides.open(&args.after, global)?;
     let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
     let options = CompareOptions {
-        labels: truth.as_ref(),
+        labels: truth.as_ref().map(|own| &own.good),
         group: pattern.as_ref(),
+        certify: truth
+            .as_ref()
+            .filter(|own| !own.by_model)
+            .map(|_| Certify { alpha: args.alpha, delta: args.delta }),
         resampling: Resampling { resamples: args.resamples, seed: args.seed, level: 0.95 },
     };
     let found = compare(&before, &after, &options)?;
+    if truth.is_some() && !found.decides() && args.sides.lacks_accept([&args.before, &args.after]) {
+        printer.warn(
+            "graded votes decide nothing by themselves, so no decision is held against the labels: say what accepts, as in `--accept \">=4\"`; until then only scores are compared",
+        );
+    }
     if args.json {
         printer.json(&found.to_json())?;
     } else {
         show(&found, args.flips, printer);
     }
-    if found.subject().is_none() {
+    if found.subject().is_none_or(|own| own.score.n == 0) {
+        printer.warn("no case has a score in both: nothing could be compared");
         return Ok(Exit::Inconclusive);
     }
     if args.fail_on_regression {
@@ -88,6 +112,10 @@ fn show(found: &RunComparison, flips: usize, printer: &Printer) {
         printer.result(&rows(&changes, found.labelled > 0));
         printer.result("Differences are after minus before, with 95 % intervals.");
     }
+    if let Some(own) = &found.certified {
+        printer.result("");
+        printer.result(&certified(own));
+    }
     for change in &changes {
         for (status, n) in &change.statuses {
             printer.result(&format!(
@@ -102,6 +130,44 @@ fn show(found: &RunComparison, flips: usize, printer: &Printer) {
         printer.result("");
         printer.result(&flipped(found, flips));
     }
+}
+
+/// Both at their certified thresholds, or what is missing for that.
+fn certified(own: &CertifiedPair) -> String {
+    let (alpha, delta) = (own.first.alpha, own.first.delta);
+    let head = format!(
+        "`{}` where at most {} of the bad are accepted, each certified on the same labelled cases ({} confidence each, {} that both hold)",
+        own.name,
+        percent(alpha),
+        percent(1.0 - delta),
+        percent(1.0 - 2.0 * delta)
+    );
+    let rows = [&own.first, &own.second].map(|side| {
+        let missing = || {
+            side.labels_needed.map_or("not certifiable".to_owned(), |n| {
+                format!("not certifiable, {n} more bad ones needed")
+            })
+        };
+        vec![
+            side.name.clone(),
+            side.threshold.map_or("-".to_owned(), short),
+            if side.threshold.is_some() { interval(&side.true_positive_rate) } else { missing() },
+            side.true_positive_rate.value().map_or("-".to_owned(), |rate| rate.n.to_string()),
+            side.n_bad.to_string(),
+        ]
+    });
+    let header = ["", "from score", "good accepted", "n good", "n bad"];
+    let mut text = format!("{head}\n{}", table(&header, rows.to_vec(), &[1, 2, 3, 4]));
+    if let Some(change) = &own.true_positive_rate {
+        text.push_str(&format!(
+            "\ngood cases accepted, after minus before: {} ({} gained, {} lost of {})",
+            interval(&change.difference),
+            change.gained,
+            change.lost,
+            change.n
+        ));
+    }
+    text
 }
 
 /// Judges that are another than before.

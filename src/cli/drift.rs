@@ -74,7 +74,7 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
             let before = args.sides.open(baseline, global)?;
             let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
             let options = DriftOptions {
-                labels: truth.as_ref(),
+                labels: truth.as_ref().map(|own| &own.good),
                 group: pattern.as_ref(),
                 tolerance: args.tolerance,
                 alpha: args.alpha,
@@ -134,6 +134,10 @@ impl DriftArgs {
                 profile.positive
             );
         }
+        // Scores are brought onto the labels' scale where the profile's were, and onto the same.
+        let as_scored =
+            profile.panel.seats.iter().all(|seat| seat.unit.is_none_or(|unit| unit == [0.0, 1.0]));
+        let made_on = profile.scale.and_then(|[low, high]| Scale::range(low, high).ok());
         let join = JoinArgs {
             judgements: file.then(|| PathBuf::from(after)),
             runs: if file { Vec::new() } else { vec![after.to_owned()] },
@@ -146,11 +150,12 @@ impl DriftArgs {
             positive: Some(profile.positive.clone()),
             group: None,
             group_regex: self.sides.group_regex.clone(),
-            label_scale: self.label_scale,
+            label_scale: self.label_scale.or(if as_scored { None } else { made_on }),
             judge_scale: self.judge_scale.clone(),
             judges: Vec::new(),
             order: OrderArg::Both,
             map: self.sides.map.clone(),
+            as_scored,
         };
         let joined = join.join(global, None, false)?;
         let intervals = IntervalOptions { level: 0.95, resamples: self.resamples, seed: self.seed };

@@ -48,7 +48,11 @@ pub(super) struct EstimateArgs {
 pub(super) fn run(args: &EstimateArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     anyhow::ensure!(args.join.runs.len() < 2, "one run is estimated from: `--run` is named twice");
     let joined = args.join.join(global, None, true)?;
-    let slices = args.slice.as_ref().map(|field| args.join.slices(&joined, field)).transpose()?;
+    for note in &joined.notes {
+        printer.say(note);
+    }
+    let of_field = |field: &String| args.join.slices(&joined, field, global);
+    let slices = args.slice.as_ref().map(of_field).transpose()?;
     let options = EstimateOptions {
         accept: args.accept,
         quorum: args.quorum,

@@ -8,16 +8,16 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plural};
-use super::run::Started;
-use super::select::SelectArgs;
+use super::run::{DataAgain, data_again};
+use super::select::{Chosen, SelectArgs};
 use crate::case::Case;
 use crate::dataset::{self, DatasetError, Label, Reader, Writer};
 use crate::panel::PanelSpec;
-use crate::report::{self, About, Judged, ReportError, StoredRun};
+use crate::report::{self, About, Beside, Judged, ReportError, StoredRun};
 use crate::ruling::Ruling;
-use crate::run::joined::{CaseFields, Columns, WideRow, WithCase};
-use crate::run::rows::{RulingRow, VerdictRow};
-use crate::run::select::Selection;
+use crate::run::joined::{CaseFields, Columns, WideRow, WithCase, WithTruth};
+use crate::run::rows::{RulingRow, VerdictRow, each_judged_at, row_numbers};
+use crate::run::truth::{Mistake, MistakeCounts};
 use crate::store::{RunRecord, Store};
 use crate::verdict::Verdict;
 
@@ -51,6 +51,10 @@ pub(super) struct RowArgs {
     /// One row a case with every judge's score as a column, and the ruling
     #[arg(long, conflicts_with = "what")]
     wide: bool,
+    /// CSV and TSV as spreadsheets open them safely: a byte order mark, no cell that is run as
+    /// a formula, feedback as lines with their criterion. Not meant to be read again by venire
+    #[arg(long)]
+    spreadsheet: bool,
 }
 
 /// What a row of an export is.
@@ -67,7 +71,12 @@ impl RowArgs {
     /// Says that flags which shape rows shape none where none are written.
     pub(super) fn warn_without_output(&self, printer: &Printer) {
         let what = self.what != WhatArg::default();
-        let set = [("--what", what), ("--with-case", self.with_case), ("--wide", self.wide)];
+        let set = [
+            ("--what", what),
+            ("--with-case", self.with_case),
+            ("--wide", self.wide),
+            ("--spreadsheet", self.spreadsheet),
+        ];
         let set: Vec<String> =
             set.iter().filter(|(_, is)| *is).map(|(flag, _)| format!("`{flag}`")).collect();
         if !set.is_empty() {
@@ -82,19 +91,33 @@ impl RowArgs {
 pub(super) fn run(args: &ExportArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let store = Store::open(&global.store)?;
     let run = store.run(&args.run)?;
-    let selection = args.select.selection(&run)?;
+    let chosen = args.select.chosen(&store, &run, printer)?;
     // `--resume`, and labels in rows, need the data as it was judged.
     crate::inputs::note(Path::new(&run.data));
     for output in &args.output {
-        writable(output)?;
-        write(&store, &run, output, &args.rows, &selection, printer)?;
+        writable(output, &args.rows)?;
+    }
+    for output in &args.output {
+        write(&store, &run, output, &args.rows, &chosen, printer)?;
+    }
+    for line in chosen.mistakes.iter().flat_map(MistakeCounts::lines) {
+        printer.say(&line);
     }
     Ok(Exit::Done)
 }
 
 /// Refuses to write over a file that the command reads, or one whose name says no format.
-fn writable(output: &Path) -> anyhow::Result<()> {
+fn writable(output: &Path, rows: &RowArgs) -> anyhow::Result<()> {
     not_read(output)?;
+    let table = match dataset::Format::from_path(output) {
+        Some((format, _)) => format.is_table(),
+        None => report::Format::from_path(output).is_some(),
+    };
+    anyhow::ensure!(
+        !rows.spreadsheet || table,
+        "`--spreadsheet` is about .csv and .tsv: `-o {}` is neither",
+        output.display()
+    );
     anyhow::ensure!(
         output.as_os_str() == "-"
             || dataset::Format::from_path(output).is_some()
@@ -116,9 +139,9 @@ pub(super) fn not_read(output: &Path) -> anyhow::Result<()> {
 }
 
 /// Whether a file can be written, and in a format that its extension says.
-pub(super) fn check(output: &Path) -> anyhow::Result<()> {
+pub(super) fn check(output: &Path, rows: &RowArgs) -> anyhow::Result<()> {
     let failed = || format!("`-o {}` can't be written", output.display());
-    writable(output)?;
+    writable(output, rows)?;
     if report::Format::from_path(output).is_some() {
         return report::check(output).with_context(failed);
     }
@@ -132,10 +155,10 @@ pub(super) fn write(
     run: &RunRecord,
     output: &Path,
     rows: &RowArgs,
-    selection: &Selection,
+    chosen: &Chosen,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    match write_rows(store, run, output, rows, selection, printer) {
+    match write_rows(store, run, output, rows, chosen, printer) {
         Err(error) => match fault_of_stdout(&error) {
             Some(fault) => {
                 printer.failed(fault);
@@ -161,22 +184,30 @@ fn write_rows(
     run: &RunRecord,
     output: &Path,
     rows: &RowArgs,
-    selection: &Selection,
+    chosen: &Chosen,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let failed = || format!("failed to export run `{}` to `{}`", run.id, output.display());
+    let selection = &chosen.selection;
     let cases = StoredRun { store, run, selection };
     if let Some(format) = report::Format::from_path(output) {
-        return write_report(format, output, &cases.about(), &cases, printer).with_context(failed);
+        let mut about = cases.about();
+        about.notes.extend(chosen.mistakes.iter().map(|counts| counts.lines().join("; ")));
+        return write_report(format, output, &about, &cases, printer).with_context(failed);
     }
-    let writer = Writer::create(output).with_context(failed)?;
+    let mut writer = Writer::create(output).with_context(failed)?;
+    if rows.spreadsheet {
+        writer = writer.spreadsheet();
+    }
     let mut labels = if rows.with_case { Labels::of_run(run, printer) } else { Labels::default() };
     let columns = match (rows.with_case, writer.is_table()) {
         (true, true) => Columns::of_table(store, run.number, labels.criteria.clone())?,
         _ => Columns::Nested,
     };
     let judges = judges(run);
-    let mut sheet = Sheet { writer, rows, run: &run.id, columns, judges };
+    let labelled = selection.truth.is_some();
+    let mut sheet = Sheet { writer, rows, run: &run.id, columns, judges, labelled };
+    let numbers = row_numbers(run);
     // Cases of a stopped run may have verdicts and no ruling yet.
     if rows.what == WhatArg::Verdicts && !rows.wide && selection.is_all() {
         store
@@ -184,15 +215,30 @@ fn write_rows(
                 let case = if rows.with_case { store.case(run.number, position)? } else { None };
                 let case = case.unwrap_or_else(|| Case { id, ..Case::default() });
                 let verdicts = store.verdicts(run.number, position)?;
-                sheet.verdicts(&case, &verdicts, &labels.of(&case.id)).map_err(ReportError::from)
+                let beside = Beside {
+                    row: numbers.of(position),
+                    truth: selection.truth.as_ref().and_then(|truth| truth.word(&case.id)),
+                    mistake: match &selection.truth {
+                        Some(_) => store
+                            .ruling(run.number, position)?
+                            .and_then(|ruling| selection.mistake(&ruling)),
+                        None => None,
+                    },
+                };
+                sheet
+                    .verdicts(&case, &verdicts, beside, &labels.of(&case.id))
+                    .map_err(ReportError::from)
             })
             .with_context(failed)?;
     } else {
-        cases
-            .each(&mut |case, ruling| {
-                sheet.ruling(case, ruling, &labels.of(&case.id)).map_err(ReportError::from)
-            })
-            .with_context(failed)?;
+        each_judged_at(store, run.number, |position, case, ruling| {
+            if !selection.takes(&ruling) {
+                return Ok(());
+            }
+            let beside = Beside { row: numbers.of(position), ..cases.beside(&case, &ruling) };
+            sheet.ruling(&case, &ruling, beside, &labels.of(&case.id)).map_err(ReportError::from)
+        })
+        .with_context(failed)?;
     }
     sheet.finish(output, printer).with_context(failed)
 }
@@ -220,9 +266,11 @@ pub(super) fn write_one(
     let writer = Writer::create(output).with_context(failed)?;
     let rows = RowArgs::default();
     let judges = Vec::new();
-    let mut sheet = Sheet { writer, rows: &rows, run: "", columns: Columns::Nested, judges };
+    let columns = Columns::Nested;
+    let mut sheet = Sheet { writer, rows: &rows, run: "", columns, judges, labelled: false };
     let (case, ruling) = judged;
-    sheet.ruling(case, ruling, &[]).map_err(ReportError::from).with_context(failed)?;
+    let beside = Beside::default();
+    sheet.ruling(case, ruling, beside, &[]).map_err(ReportError::from).with_context(failed)?;
     sheet.finish(output, printer).with_context(failed)
 }
 
@@ -268,6 +316,8 @@ struct Sheet<'a> {
     run: &'a str,
     columns: Columns,
     judges: Vec<String>,
+    /// Whether rows say what the label says, and whether the decision contradicts it.
+    labelled: bool,
 }
 
 impl Sheet<'_> {
@@ -275,11 +325,13 @@ impl Sheet<'_> {
         &mut self,
         case: &Case,
         verdicts: &[Verdict],
+        beside: Beside,
         labels: &[Label],
     ) -> Result<(), dataset::DatasetError> {
         for verdict in verdicts {
-            let row = VerdictRow::new(self.run, &case.id, verdict.clone());
-            self.row(&row, case, labels)?;
+            let make = if self.rows.spreadsheet { VerdictRow::for_people } else { VerdictRow::new };
+            let row = make(self.run, &case.id, verdict.clone());
+            self.row(&row, case, beside, labels)?;
         }
         Ok(())
     }
@@ -288,13 +340,14 @@ impl Sheet<'_> {
         &mut self,
         case: &Case,
         ruling: &Ruling,
+        beside: Beside,
         labels: &[Label],
     ) -> Result<(), dataset::DatasetError> {
         if self.rows.wide {
             if self.judges.is_empty() {
                 self.judges = ruling.votes.iter().map(|vote| vote.judge.clone()).collect();
             }
-            let fields = CaseFields { case, labels, columns: &self.columns };
+            let fields = CaseFields { case, row: beside.row, labels, columns: &self.columns };
             let row = WideRow {
                 run: self.run,
                 ruling,
@@ -302,11 +355,11 @@ impl Sheet<'_> {
                 case: self.rows.with_case.then_some(fields),
                 nested: !self.writer.is_table(),
             };
-            return self.writer.write(&row);
+            return written(&mut self.writer, self.labelled, &row, beside);
         }
         match self.rows.what {
-            WhatArg::Verdicts => self.verdicts(case, &ruling.verdicts, labels),
-            WhatArg::Rulings => self.row(&RulingRow::new(self.run, ruling), case, labels),
+            WhatArg::Verdicts => self.verdicts(case, &ruling.verdicts, beside, labels),
+            WhatArg::Rulings => self.row(&RulingRow::new(self.run, ruling), case, beside, labels),
         }
     }
 
@@ -314,13 +367,14 @@ impl Sheet<'_> {
         &mut self,
         row: &R,
         case: &Case,
+        beside: Beside,
         labels: &[Label],
     ) -> Result<(), dataset::DatasetError> {
         if !self.rows.with_case {
-            return self.writer.write(row);
+            return written(&mut self.writer, self.labelled, row, beside);
         }
-        let case = CaseFields { case, labels, columns: &self.columns };
-        self.writer.write(&WithCase { row, case })
+        let case = CaseFields { case, row: beside.row, labels, columns: &self.columns };
+        written(&mut self.writer, self.labelled, &WithCase { row, case }, beside)
     }
 
     fn finish(self, output: &Path, printer: &Printer) -> anyhow::Result<()> {
@@ -330,6 +384,20 @@ impl Sheet<'_> {
         }
         Ok(())
     }
+}
+
+/// Writes a row, with what its label says where labels were asked for.
+fn written<R: serde::Serialize>(
+    writer: &mut Writer,
+    labelled: bool,
+    row: &R,
+    beside: Beside,
+) -> Result<(), dataset::DatasetError> {
+    if !labelled {
+        return writer.write(row);
+    }
+    let mistake = beside.mistake.map(Mistake::name);
+    writer.write(&WithTruth { row, truth: beside.truth, mistake })
 }
 
 /// The labels in the rows of a run's own data, read again beside its cases. The store does
@@ -373,16 +441,12 @@ impl Labels {
 
     /// `None` when the data has changed since.
     fn read(run: &RunRecord) -> anyhow::Result<Option<Self>> {
-        let started: Started = serde_json::from_str(&run.options)?;
-        if started.data.as_os_str() == "-" {
+        let (source, options, scan) = match data_again(run)? {
+            DataAgain::Same { source, options, scan } => (source, options, scan),
+            DataAgain::Changed => return Ok(None),
             // What came by a pipe is gone; its cases are in the store.
-            return Ok(Some(Self::default()));
-        }
-        let (source, options) = started.source()?;
-        let scan = dataset::scan(&source, &options)?;
-        if scan.data_hash != run.data_hash {
-            return Ok(None);
-        }
+            DataAgain::Gone => return Ok(Some(Self::default())),
+        };
         if scan.labelled == 0 {
             return Ok(Some(Self::default()));
         }

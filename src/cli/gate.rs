@@ -107,7 +107,7 @@ impl GateArgs {
             panel: Some(judged.panel.clone()),
             output: Some(if judged.tree.is_some() { "changes" } else { "answer" }.to_owned()),
             workspace: judged.tree.clone(),
-            cost_usd: judged.micro_dollars as f64 / 1e6,
+            cost_usd: judged.cost_usd,
             ..Outcome::new(match ruling.decision {
                 Decision::Accept => Cause::Accepted,
                 Decision::Reject => Cause::Rejected,

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Global;
+use super::run::{DataAgain, data_again};
 use crate::calibration::Positive;
 use crate::calibration::grouping::{Grouping, Groups, Items};
 use crate::calibration::read::{Inputs, Joined, Judgements};
 use crate::calibration::table::Orders;
-use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, Scales, Source};
+use crate::dataset::{FieldMap, LabelOptions, Order, ReadOptions, RowKind, Scales, Source};
 use crate::score::Scale;
 use crate::store::Store;
 
@@ -23,10 +24,10 @@ pub(super) struct JoinArgs {
     /// Judgements of a stored run: its id, the beginning of it, or `latest`
     #[arg(long = "run", value_name = "RUN", conflicts_with = "judgements")]
     pub(super) runs: Vec<String>,
-    /// Labels in long form: case, rater, criterion, label; those of `--items` if not given
+    /// Labels in long form: case, rater, criterion, label; those of the cases if not given
     #[arg(long, value_name = "FILE")]
     pub(super) labels: Option<PathBuf>,
-    /// The cases, for groups, splits and lengths
+    /// The cases, for groups, splits and lengths; those of the run if not given
     #[arg(long, value_name = "FILE")]
     pub(super) items: Option<PathBuf>,
     /// The judgements' criterion; not needed where there is one only
@@ -60,6 +61,10 @@ pub(super) struct JoinArgs {
     /// Read a column as a field, in labels, judgements and cases, as in `label=verdict`
     #[arg(long, value_name = "FIELD=COLUMN")]
     pub(super) map: Vec<String>,
+    /// Whether a run's scores stay in [0,1] whatever the labels' scale: for profiles that were
+    /// made so.
+    #[arg(skip)]
+    pub(super) as_scored: bool,
 }
 
 /// Which presentation of a pair is used.
@@ -72,6 +77,25 @@ pub(super) enum OrderArg {
     Ab,
     /// The baseline first
     Ba,
+}
+
+/// Where the cases are, or why they are not.
+#[derive(Default)]
+struct Cases {
+    items: Option<Source>,
+    options: ReadOptions,
+    /// Why a run's own cases are not known.
+    missing: Option<String>,
+}
+
+impl Cases {
+    fn of_file(path: &Path) -> anyhow::Result<Self> {
+        Ok(Self { items: Some(Source::open(path)?), ..Self::default() })
+    }
+
+    fn missing(why: String) -> Self {
+        Self { missing: Some(why), ..Self::default() }
+    }
 }
 
 impl JoinArgs {
@@ -100,12 +124,24 @@ impl JoinArgs {
         let open = |path: &PathBuf| Source::open(path);
         let judgements = self.judgements.as_ref().map(open).transpose()?;
         let labels = self.labels.as_ref().map(open).transpose()?;
-        let items = match (&self.items, items) {
-            (Some(path), _) => Some(Source::open(path)?),
-            (None, Some(path)) => Some(Source::open(path)?),
-            (None, None) => None,
-        };
+        let scales = self.scales();
+        let map = FieldMap::parse(self.map.iter().map(String::as_str))?;
         let store = (!self.runs.is_empty()).then(|| Store::open(&global.store)).transpose()?;
+        let Cases { items, options: read, missing } = match items {
+            Some(path) if self.items.is_none() => Cases::of_file(path)?,
+            _ => self.cases(global)?,
+        };
+        if labels.is_none()
+            && let Some(why) = &missing
+        {
+            anyhow::bail!("no labels: {why}; name labels with `--labels`, or cases with `--items`");
+        }
+        let case_options = ReadOptions {
+            map: read.map.overlaid(&map.only(RowKind::Case)),
+            scales: scales.clone(),
+            require_output: false,
+            ..read
+        };
         let from = match (&judgements, &store) {
             (Some(source), _) => Judgements::File(source),
             (None, Some(store)) => Judgements::Runs(store, &self.runs),
@@ -120,8 +156,6 @@ impl JoinArgs {
                 "which labels are good? name them with `--positive`, as in `--positive \">=4\"` or `--positive =yes`"
             )
         };
-        let scales = self.scales();
-        let map = FieldMap::parse(self.map.iter().map(String::as_str))?;
         let inputs = Inputs {
             judgements: from,
             labels: labels.as_ref(),
@@ -132,24 +166,66 @@ impl JoinArgs {
             grouping: self.grouping()?,
             orders: self.orders(),
             judge_scales: judge_scales(&self.judge_scale)?,
+            scale_units: !self.as_scored,
             judges: self.judges.clone(),
             voters_only,
             keep_unlabelled,
-            options: LabelOptions { map, scales: scales.clone(), ..LabelOptions::default() },
-            case_options: ReadOptions { scales, require_output: false, ..ReadOptions::default() },
+            options: LabelOptions { map, scales, ..LabelOptions::default() },
+            case_options,
         };
-        Ok(inputs.join()?)
+        let mut joined = inputs.join()?;
+        joined.notes.extend(missing.map(|why| {
+            format!("{why}: groups, splits and lengths are not known; name cases with `--items`")
+        }));
+        Ok(joined)
+    }
+
+    /// The cases: those named, or those of the runs where all have the same and they are still
+    /// what they were.
+    fn cases(&self, global: &Global) -> anyhow::Result<Cases> {
+        if let Some(path) = &self.items {
+            return Cases::of_file(path);
+        }
+        let Some(first) = self.runs.first() else { return Ok(Cases::default()) };
+        let store = Store::open(&global.store)?;
+        let run = store.run(first)?;
+        for other in &self.runs[1..] {
+            if store.run(other)?.data_hash != run.data_hash {
+                return Ok(Cases::missing("the runs are of different data".to_owned()));
+            }
+        }
+        Ok(match data_again(&run) {
+            Ok(DataAgain::Same { source, options, .. }) => {
+                Cases { items: Some(source), options, missing: None }
+            }
+            Ok(DataAgain::Changed) => Cases::missing(format!(
+                "`{}` is not what it was when run `{}` read it",
+                run.data, run.id
+            )),
+            Ok(DataAgain::Gone) => {
+                Cases::missing(format!("the data of run `{}` came by a pipe", run.id))
+            }
+            Err(error) => Cases::missing(format!("`{}` can't be read again ({error:#})", run.data)),
+        })
     }
 
     /// The groups of the cases by another field, for figures by group.
-    pub(super) fn slices(&self, joined: &Joined, field: &str) -> anyhow::Result<Groups> {
-        let Some(path) = &self.items else {
+    pub(super) fn slices(
+        &self,
+        joined: &Joined,
+        field: &str,
+        global: &Global,
+    ) -> anyhow::Result<Groups> {
+        let Cases { items, options, .. } = self.cases(global)?;
+        let Some(source) = items else {
             anyhow::bail!("`--slice` reads the cases: name them with `--items`");
         };
-        let options = ReadOptions { require_output: false, ..ReadOptions::default() };
+        let map = FieldMap::parse(self.map.iter().map(String::as_str))?.only(RowKind::Case);
+        let map = options.map.overlaid(&map);
+        let options = ReadOptions { require_output: false, map, ..options };
         let grouping = Grouping::Field(field.to_owned());
         let cases = joined.table.cases();
-        let items = Items::read(&Source::open(path)?, &options, cases, &grouping)?;
+        let items = Items::read(&source, &options, cases, &grouping)?;
         Ok(Groups::assign(cases, &items, &grouping)?)
     }
 

@@ -20,7 +20,7 @@ use crate::rubric::{BUILTIN_NAMES, Lang, Rubric};
 use crate::store::{RunState, Store, StoreError};
 use crate::verdict::Status;
 
-/// List runs, judge kinds, rules, rubrics, providers, aggregators or statuses
+/// List runs, loops, judge kinds, rules, rubrics, providers, aggregators or statuses
 ///
 /// With a NAME the whole of one: a judge kind's or rule's keys with an example, a rubric's
 /// criteria with their anchors.
@@ -44,8 +44,10 @@ pub(super) struct ListArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Listed {
-    /// The runs in the store, the newest first
+    /// The runs in the store and the loops beside it, the newest first
     Runs,
+    /// The loops alone
+    Loops,
     /// The kinds of judges
     Judges,
     /// The rules that a judge of kind `rule` can be
@@ -88,6 +90,12 @@ struct Named {
 pub(super) fn run(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     match (args.what, &args.name) {
         (Listed::Runs, None) => return runs(args, global, printer),
+        (Listed::Loops, None) => return loops(args, global, printer),
+        (Listed::Loops, Some(run)) => {
+            anyhow::bail!(
+                "one loop is shown by `venire report` on its log (`venire list loops` has it); what `{run}` asks, by `venire review`"
+            )
+        }
         (Listed::Runs, Some(run)) => {
             anyhow::bail!("the cases of a run are shown by `venire show {run}`")
         }
@@ -132,7 +140,7 @@ fn rows(what: Listed, lang: Lang) -> anyhow::Result<Vec<Named>> {
             .collect()
     };
     Ok(match what {
-        Listed::Runs => Vec::new(),
+        Listed::Runs | Listed::Loops => Vec::new(),
         Listed::Judges => described(&schema_for!(JudgeSpec), KINDS.to_vec(), Some("kind")),
         Listed::Rules => described(
             &schema_for!(crate::judge::rule::RuleSpec),
@@ -177,7 +185,11 @@ fn one(args: &ListArgs, row: &Named, printer: &Printer) -> anyhow::Result<Exit> 
         Listed::Rules => {
             (schema_for!(crate::judge::rule::RuleSpec), "rule", format!("### {}", row.name))
         }
-        Listed::Runs | Listed::Providers | Listed::Aggregators | Listed::Statuses => {
+        Listed::Runs
+        | Listed::Loops
+        | Listed::Providers
+        | Listed::Aggregators
+        | Listed::Statuses => {
             if args.json {
                 printer.json(row)?;
             } else {
@@ -311,6 +323,18 @@ fn runs(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
+fn loops(args: &ListArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
+    let loops = crate::control::log::kept(&super::loop_::loops(global));
+    if args.json {
+        printer.json(&loops)?;
+    } else if loops.is_empty() {
+        printer.say("no loops are kept here");
+    } else {
+        list_loops(&loops, printer);
+    }
+    Ok(Exit::Done)
+}
+
 /// Loops of `venire loop`: each is a log of its own beside the store.
 fn list_loops(loops: &[Kept], printer: &Printer) {
     let rows = loops
@@ -321,7 +345,12 @@ fn list_loops(loops: &[Kept], printer: &Printer) {
                 kept.end.name().to_owned(),
                 kept.generations.to_string(),
                 shortened(&kept.task, 40),
-                kept.time.clone(),
+                // To the second: the rest is for machines, and stands in the JSON.
+                kept.time
+                    .split('.')
+                    .next()
+                    .map(|time| format!("{}Z", time.trim_end_matches('Z')))
+                    .unwrap_or_default(),
                 kept.path.display().to_string(),
             ]
         })

@@ -17,8 +17,10 @@ use super::printer::Printer;
 use super::review;
 use super::run::new_id;
 use super::stop::Stop;
-use crate::control::driver::{self, Notice, Options, Question, Watcher};
-use crate::control::setup::Setup;
+use super::targets::Targets;
+use crate::control::driver::{self, LoopError, Notice, Options, Question, Watcher};
+use crate::control::result::Report;
+use crate::control::setup::{Setup, SetupError};
 use crate::control::spec::folder;
 use crate::control::{self, Answer, Class, LoopSpec, Starts};
 use crate::provider::{Client, NoReplies, ReplyStore};
@@ -54,6 +56,10 @@ pub(super) struct LoopArgs {
     /// given again, it goes on where it was
     #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "resume", "output"])]
     tasks: Option<PathBuf>,
+    /// With `--tasks`: what the figures over all loops must reach; with `=FILE` another list than
+    /// the program's own. Exit code 1 where an interval excludes a target
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, requires = "tasks")]
+    targets: Option<Option<PathBuf>>,
     /// With `--tasks`: loops at a time
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     max_concurrency: u32,
@@ -98,17 +104,13 @@ pub(super) async fn run(
             file: std::path::absolute(&config).ok(),
             jobs: args.max_concurrency as usize,
             json: args.json,
+            targets: Targets::of(args.targets.as_ref())?,
         };
         return many.run(tasks, global, printer).await;
     }
     let failed = || format!("failed to set up the loop `{}`", config.display());
     let client = Client::default();
-    let ready = match &spec.starts {
-        None => Ready::One(Box::new(Setup::new(&spec, task, &base, &client).with_context(failed)?)),
-        Some(_) => Ready::Several(
-            Starts::new(&spec, task.as_deref(), &base, &client).with_context(failed)?,
-        ),
-    };
+    let ready = Ready::new(&spec, task, &base, &client).with_context(failed)?;
     if let Some(output) = &args.output {
         writable(output)?;
     }
@@ -126,10 +128,7 @@ pub(super) async fn run(
         replies,
     };
     let mut watcher = Terminal { printer: *printer, ask: spec.human.terminal, label: None };
-    let report = match &ready {
-        Ready::One(setup) => driver::run(setup, &options, &mut watcher).await,
-        Ready::Several(starts) => control::starts::run(starts, &options, &mut watcher).await,
-    };
+    let report = ready.run(&options, &mut watcher).await;
     stop.judged();
     let report = report?;
     if args.json {
@@ -154,14 +153,46 @@ pub(super) async fn run(
     Ok(exit(report.outcome))
 }
 
-/// What is run.
-enum Ready {
+/// What is run: one loop, or several starts of it.
+pub(super) enum Ready {
     One(Box<Setup>),
     Several(Starts),
 }
 
 impl Ready {
-    fn first(&self) -> &Setup {
+    /// What a file says, with this task.
+    pub(super) fn new(
+        spec: &LoopSpec,
+        task: Option<String>,
+        base: &Path,
+        client: &Client,
+    ) -> Result<Self, SetupError> {
+        match &spec.starts {
+            None => Ok(Self::One(Box::new(Setup::new(spec, task, base, client)?))),
+            Some(_) => Ok(Self::Several(Starts::new(spec, task.as_deref(), base, client)?)),
+        }
+    }
+
+    pub(super) async fn run(
+        &self,
+        options: &Options,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Report, LoopError> {
+        match self {
+            Self::One(setup) => driver::run(setup, options, watcher).await,
+            Self::Several(starts) => control::starts::run(starts, options, watcher).await,
+        }
+    }
+
+    /// A hash of all that makes a run of it that run.
+    pub(super) fn config_hash(&self) -> &str {
+        match self {
+            Self::One(setup) => &setup.config_hash,
+            Self::Several(starts) => starts.config_hash(),
+        }
+    }
+
+    pub(super) fn first(&self) -> &Setup {
         match self {
             Self::One(setup) => setup,
             Self::Several(starts) => starts.first(),
@@ -169,7 +200,7 @@ impl Ready {
     }
 
     /// One that asks a model, where one does.
-    fn with_models(&self) -> &Setup {
+    pub(super) fn with_models(&self) -> &Setup {
         match self {
             Self::One(setup) => setup,
             Self::Several(starts) => {

@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Global;
 use super::exit::Exit;
+use super::loop_::Ready;
 use super::printer::{Printer, plural};
-use super::replay;
 use super::stop::Stop;
-use crate::control::driver::{self, Notice, Options, Question, Watcher};
-use crate::control::replay::{Metrics, Reading, metrics, read};
+use super::targets::{Judged, Targets};
+use crate::control::driver::{Notice, Options, Question, Watcher};
+use crate::control::replay::{Reading, Replayed, metrics, read};
 use crate::control::result::{ProfileOutcome, Report};
-use crate::control::{Answer, Class, LoopSpec, Reason, Setup};
+use crate::control::{Answer, Class, LoopSpec, Reason};
 use crate::provider::Client;
 
 /// What many loops share.
@@ -30,6 +31,7 @@ pub(super) struct Many<'a> {
     pub(super) file: Option<PathBuf>,
     pub(super) jobs: usize,
     pub(super) json: bool,
+    pub(super) targets: Targets,
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,13 +54,16 @@ struct Ended {
     reason: Reason,
     generations: u32,
     score: Option<f64>,
+    cost_usd: Option<f64>,
+    elapsed_seconds: f64,
+    log: String,
     profile: Option<ProfileOutcome>,
 }
 
 #[derive(Debug, Serialize)]
 struct Summary {
     #[serde(flatten)]
-    metrics: Metrics,
+    figures: Judged,
     runs: Vec<Ended>,
 }
 
@@ -80,26 +85,23 @@ impl Many<'_> {
         global: &Global,
         printer: &Printer,
     ) -> anyhow::Result<Exit> {
-        anyhow::ensure!(
-            self.spec.starts.is_none(),
-            "`--tasks` runs one loop a task: take out `[starts]`, or run the tasks one by one"
-        );
         let client = Client::default();
         let mut equal: BTreeMap<String, u32> = BTreeMap::new();
-        let setups: Vec<(String, String, Setup)> = rows(file)?
+        let setups: Vec<(String, String, Ready)> = rows(file)?
             .into_iter()
             .map(|(name, row)| {
                 let mut spec = self.spec.clone();
                 spec.expected = row.expected.or(spec.expected);
                 spec.context = row.context.or(spec.context);
-                let setup = Setup::new(&spec, Some(row.task), self.base, &client)
+                let setup = Ready::new(&spec, Some(row.task), self.base, &client)
                     .with_context(|| format!("failed to set up the loop of task `{name}`"))?;
                 // Rows with one task are loops of their own all the same.
-                let place = equal.entry(setup.config_hash.clone()).or_default();
+                let hash = setup.config_hash().to_owned();
+                let place = equal.entry(hash.clone()).or_default();
                 *place += 1;
                 let run = match place {
-                    1 => format!("task-{}", setup.config_hash),
-                    place => format!("task-{}-{place}", setup.config_hash),
+                    1 => format!("task-{hash}"),
+                    place => format!("task-{hash}-{place}"),
                 };
                 Ok((name, run, setup))
             })
@@ -108,11 +110,11 @@ impl Many<'_> {
             printer.warn(&format!("`{}` has no tasks: nothing was done", file.display()));
             return Ok(Exit::Inconclusive);
         };
-        for warning in &first.warnings {
+        for warning in &first.first().warnings {
             printer.warn(warning);
         }
-        let replies = super::loop_::replies(first, global)?;
-        let policy = Arc::clone(&first.policy);
+        let replies = super::loop_::replies(first.with_models(), global)?;
+        let policy = Arc::clone(&first.first().policy);
         let stop = Stop::listen(*printer, None);
         let each = setups.iter().map(|(name, run, setup)| {
             let (cancel, replies) = (stop.stop.clone(), Arc::clone(&replies));
@@ -127,7 +129,8 @@ impl Many<'_> {
                     cancel,
                     replies,
                 };
-                let report = driver::run(setup, &options, &mut Silent)
+                let report = setup
+                    .run(&options, &mut Silent)
                     .await
                     .with_context(|| format!("the loop of task `{name}` broke off"))?;
                 printer.say(&format!(
@@ -153,11 +156,16 @@ impl Many<'_> {
     ) -> anyhow::Result<Exit> {
         let mut replayed = Vec::new();
         for (_, report) in &reports {
+            // Of several starts no single log says how the whole went.
+            if !report.starts.is_empty() {
+                replayed.push(Replayed::of_report(report, policy));
+                continue;
+            }
             for trajectory in read(Path::new(&report.log), &Reading::default())?.trajectories {
                 replayed.push(crate::control::replay::replay(&trajectory, policy));
             }
         }
-        let metrics = metrics(&replayed);
+        let figures = self.targets.judge(metrics(&replayed));
         let all = |class: &[Class]| reports.iter().all(|(_, r)| class.contains(&r.outcome));
         let any = |class: Class| reports.iter().any(|(_, r)| r.outcome == class);
         let exit = if any(Class::Interrupted) {
@@ -167,10 +175,10 @@ impl Many<'_> {
         } else if all(&[Class::Undecided, Class::Failed]) {
             Exit::Inconclusive
         } else {
-            Exit::Done
+            self.targets.exit(&figures)
         };
         if !self.json {
-            printer.result(&replay::text(&metrics)?);
+            printer.result(&figures.text());
             return Ok(exit);
         }
         let runs = reports.into_iter().map(|(task, report)| Ended {
@@ -180,9 +188,12 @@ impl Many<'_> {
             reason: report.reason,
             generations: report.generations,
             score: report.best.and_then(|best| best.score).map(|score| score.get()),
+            cost_usd: report.cost_usd,
+            elapsed_seconds: report.elapsed_seconds,
+            log: report.log,
             profile: report.profile,
         });
-        printer.json(&Summary { metrics, runs: runs.collect() })?;
+        printer.json(&Summary { figures, runs: runs.collect() })?;
         Ok(exit)
     }
 }

@@ -51,6 +51,8 @@ mod show;
 mod sides;
 mod stop;
 mod summary;
+mod targets;
+mod truth;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -7,15 +7,16 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::exit::Exit;
-use super::printer::{Printer, table};
+use super::panel::Keys;
+use super::printer::Printer;
+use super::targets::Targets;
 use crate::calibration::Positive;
 use crate::calibration::grouping::Grouping;
-use crate::control::replay::{Metric, Metrics, Reading, Recorded, Replayed, metrics, read, replay};
-use crate::control::setup::{decide_by_profile, is_deterministic};
+use crate::control::replay::{Reading, Recorded, Replayed, metrics, read, replay};
+use crate::control::setup::{decide_by_profile, is_deterministic, only_threshold, take_noise};
 use crate::control::{LoopSpec, Policy};
 use crate::judge::BuildContext;
-use crate::panel::{Panel, Rules};
-use crate::provider::Client;
+use crate::panel::Panel;
 
 /// Play recorded loops under another policy, without asking any model
 ///
@@ -47,12 +48,17 @@ pub(super) struct ReplayArgs {
     /// In tables: loops with the same first capture in their name belong together
     #[arg(long, value_name = "RE")]
     group_regex: Option<String>,
+    /// What the figures must reach; with `=FILE` another list than the program's own. Exit code
+    /// 1 where an interval excludes a target
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    targets: Option<Option<PathBuf>>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> {
+    let targets = Targets::of(args.targets.as_ref())?;
     let spec = LoopSpec::read(&args.policy)?;
     // Without a panel nothing is known of its noise but what the file says.
     let deterministic = match &spec.panel {
@@ -62,7 +68,7 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
     let mut policy =
         Policy::new(&spec.exit, &spec.budget, &spec.strategy, spec.threshold, deterministic)
             .with_context(|| format!("failed to read the policy `{}`", args.policy.display()))?;
-    let rules = rules(&spec, &mut policy)?;
+    let panel = panel(&spec, &mut policy, printer)?;
     if spec.panel.is_none() {
         policy.confirm = spec.exit.confirm.unwrap_or(0);
     }
@@ -73,15 +79,26 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
         (None, Some(pattern)) => Some(Grouping::pattern(pattern)?),
         (None, None) => None,
     };
+    let fingerprint = panel.as_ref().map(|panel| panel.fingerprint().to_string());
     let reading = Reading {
-        rules: rules.as_ref(),
+        rules: panel.as_ref().map(|panel| &panel.rules),
+        reserve: panel.as_ref().and_then(Panel::reserve).map(|panel| &panel.rules),
+        panel: fingerprint.as_deref(),
         threshold: spec.threshold,
         judges: &args.judges,
         positive: args.positive.as_ref(),
         grouping: grouping.as_ref(),
     };
     for file in &args.files {
-        let Recorded { trajectories, left_out } = read(file, &reading)?;
+        let Recorded { trajectories, left_out, missing } = read(file, &reading)?;
+        if !missing.is_empty() {
+            let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+            printer.warn(&format!(
+                "`{}` has no verdicts of {}, which the policy's panel has: their votes are missing",
+                file.display(),
+                names.join(", ")
+            ));
+        }
         if !left_out.is_empty() {
             let names: Vec<String> = left_out.iter().map(|name| format!("`{name}`")).collect();
             printer.warn(&format!("`{}`: not used: {}", file.display(), names.join(", ")));
@@ -98,65 +115,40 @@ pub(super) fn run(args: &ReplayArgs, printer: &Printer) -> anyhow::Result<Exit> 
     if unconfirmed {
         printer.warn("tables hold no second judgements: outputs are accepted unconfirmed");
     }
-    let metrics = metrics(&loops);
+    let judged = targets.judge(metrics(&loops));
     if args.json {
-        printer.json(&metrics)?;
-        return Ok(Exit::Done);
+        printer.json(&judged)?;
+    } else {
+        printer.result(&judged.text());
     }
-    printer.result(&text(&metrics)?);
-    Ok(Exit::Done)
+    Ok(targets.exit(&judged))
 }
 
-/// The rules of the policy's panel, where it can be seated.
-fn rules(spec: &LoopSpec, policy: &mut Policy) -> anyhow::Result<Option<Rules>> {
+/// The policy's panel, where it can be seated.
+fn panel(spec: &LoopSpec, policy: &mut Policy, printer: &Printer) -> anyhow::Result<Option<Panel>> {
     let Some(panel) = &spec.panel else { return Ok(None) };
     let mut panel = panel.clone();
-    let context = BuildContext::new(spec.panel_base.clone(), Client::default());
+    // Nobody is asked, so that no key is needed.
+    let context = BuildContext::new(spec.panel_base.clone(), Keys::default().client());
     if panel.profile.is_some() {
         // Without its profile the panel would decide otherwise, and nobody would see it.
         decide_by_profile(spec, &mut panel, policy)?;
-        return Ok(Some(Panel::seat(&panel, &context)?.rules));
+        let seated = Panel::seat(&panel, &context)?;
+        // What the profile lacks is no matter here: a recording has the noise that it has.
+        let _ = take_noise(policy, &panel, &seated);
+        return Ok(Some(seated));
     }
-    // The rules need the seats alone; a judge that can't be built here gives no verdict here
-    // either.
-    Ok(Panel::seat(&panel, &context).ok().map(|panel| panel.rules))
-}
-
-/// Metrics as a table.
-pub(super) fn text(metrics: &Metrics) -> anyhow::Result<String> {
-    let value = serde_json::to_value(metrics)?;
-    let rows = value
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, value)| {
-            let metric: Metric = metric(value)?;
-            let show = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}"));
-            Some(vec![
-                name.clone(),
-                show(metric.value),
-                show(metric.lower),
-                show(metric.upper),
-                metric.n.to_string(),
-            ])
-        })
-        .collect();
-    Ok(format!(
-        "{}\n\n{} of {} loops accepted, {} censored: their recordings end before the policy does{}",
-        table(&["metric", "value", "lower", "upper", "n"], rows, &[1, 2, 3, 4]),
-        metrics.accepted,
-        metrics.tasks,
-        metrics.censored,
-        if metrics.groups == metrics.tasks {
-            String::new()
-        } else {
-            format!("\nintervals are drawn over {} groups of loops", metrics.groups)
+    if let Some(threshold) = only_threshold(&policy.exit) {
+        panel.threshold = threshold;
+    }
+    match Panel::seat(&panel, &context) {
+        Ok(seated) => Ok(Some(seated)),
+        Err(error) => {
+            printer.warn(&format!(
+                "the policy's panel can't be seated here, and logs are taken as they were ruled: {:#}",
+                anyhow::Error::from(error)
+            ));
+            Ok(None)
         }
-    ))
-}
-
-fn metric(value: &serde_json::Value) -> Option<Metric> {
-    let number = |key: &str| value.get(key).and_then(serde_json::Value::as_f64);
-    let n = value.get("n")?.as_u64()? as usize;
-    Some(Metric { value: number("value"), lower: number("lower"), upper: number("upper"), n })
+    }
 }

@@ -10,8 +10,8 @@ use super::Global;
 use super::exit::Exit;
 use super::export::{RowArgs, write};
 use super::printer::Printer;
+use super::select::Chosen;
 use crate::report::{self, calibration, loops};
-use crate::run::select::Selection;
 use crate::store::Store;
 
 /// Write a report on a calibration, a stored run, or recorded loops
@@ -68,7 +68,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, printer: &Printer) -> anyh
                 output.display()
             );
         }
-        write(&store, &run, output, &RowArgs::default(), &Selection::default(), printer)?;
+        write(&store, &run, output, &RowArgs::default(), &Chosen::default(), printer)?;
     }
     Ok(Exit::Done)
 }

@@ -1,17 +1,23 @@
 //! `venire review`: the questions that loops wait on, and a person's answers.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
+use serde::Serialize;
 
 use super::Global;
 use super::answer::text_or_file;
 use super::exit::Exit;
-use super::printer::{Printer, table};
+use super::printer::{Printer, plural, table};
 use super::summary::{number, panel_score};
 use crate::control::Answer;
 use crate::control::driver::Question;
+use crate::control::labels::labelled;
 use crate::control::review::{self, Pending};
+use crate::dataset::Writer;
+use crate::run::rows::VerdictRow;
 
 /// List the questions that loops wait on, or answer one
 ///
@@ -28,6 +34,10 @@ pub(super) struct ReviewArgs {
     /// A score of the output in question, between 0 and 1: kept as a label
     #[arg(long, value_name = "SCORE", requires = "run", value_parser = score)]
     score: Option<f64>,
+    /// Write what people scored in loops for a calibration: labels.csv, judgements.jsonl and
+    /// items.jsonl in this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["run", "json"])]
+    export: Option<PathBuf>,
     /// Print what waits as JSON
     #[arg(long)]
     json: bool,
@@ -57,6 +67,9 @@ pub(super) fn score(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &ReviewArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let loops = super::loop_::loops(global);
+    if let Some(folder) = &args.export {
+        return export(&loops, folder, printer);
+    }
     let (waiting, damaged) = review::pending(&loops)?;
     for error in &damaged {
         printer.warn(&error.to_string());
@@ -67,7 +80,20 @@ pub(super) fn run(args: &ReviewArgs, global: &Global, printer: &Printer) -> anyh
     };
     let found = match run.as_str() {
         "latest" => waiting.last(),
-        run => waiting.iter().find(|pending| pending.run == run),
+        run => {
+            let asks = |pending: &&Pending| pending.run == run || pending.resumes() == run;
+            let mut asking = waiting.iter().filter(asks);
+            let first = asking.next();
+            if asking.next().is_some() {
+                let starts: Vec<&str> =
+                    waiting.iter().filter(asks).map(|pending| pending.run.as_str()).collect();
+                anyhow::bail!(
+                    "several starts of run `{run}` ask: name one of {}",
+                    starts.join(", ")
+                );
+            }
+            first
+        }
     };
     let Some(pending) = found else {
         anyhow::bail!("no question of a run `{run}` waits in `{}`", loops.display());
@@ -79,7 +105,7 @@ pub(super) fn run(args: &ReviewArgs, global: &Global, printer: &Printer) -> anyh
             printer.json(pending)?;
             return Ok(Exit::Waiting);
         }
-        printer.result(&shown(&of(pending)));
+        printer.result(&shown(&pending.question()));
         if !std::io::stdin().is_terminal() {
             return Ok(Exit::Waiting);
         }
@@ -91,22 +117,68 @@ pub(super) fn run(args: &ReviewArgs, global: &Global, printer: &Printer) -> anyh
     let answered = given.is_some();
     review::answer(&loops, &pending.run, label, given)?;
     if answered {
-        let run = &pending.run;
+        let run = pending.resumes();
         printer.say(&format!("answered; go on with: venire loop --resume {run}"));
     }
     Ok(if answered { Exit::Done } else { Exit::Waiting })
 }
 
-fn of(pending: &Pending) -> Question<'_> {
-    Question {
-        about: pending.about,
-        task: &pending.task,
-        generation: pending.generation,
-        output: pending.output.as_deref(),
-        before: pending.before.as_ref().map(|(_, text)| text.as_str()),
-        ruling: pending.ruling.as_ref(),
-        disputes: &pending.disputes,
+/// A person's score as a label.
+#[derive(Serialize)]
+struct LabelRow<'a> {
+    item_id: &'a str,
+    rater: &'static str,
+    criterion: &'static str,
+    label: f64,
+}
+
+/// An output that was scored, as a case.
+#[derive(Serialize)]
+struct ItemRow<'a> {
+    id: &'a str,
+    input: &'a str,
+    output: Option<&'a str>,
+    group: &'a str,
+}
+
+fn export(loops: &Path, folder: &Path, printer: &Printer) -> anyhow::Result<Exit> {
+    let (outputs, damaged) = labelled(loops)?;
+    for error in &damaged {
+        printer.warn(&error.to_string());
     }
+    if outputs.is_empty() {
+        printer.say("no output of a loop has a person's score: nothing was written");
+        return Ok(Exit::Inconclusive);
+    }
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
+    let place = |name: &str| folder.join(name);
+    let mut labels = Writer::create(&place("labels.csv"))?;
+    let mut judgements = Writer::create(&place("judgements.jsonl"))?;
+    let mut items = Writer::create(&place("items.jsonl"))?;
+    for own in &outputs {
+        let (item_id, label) = (own.id.as_str(), own.score);
+        labels.write(&LabelRow { item_id, rater: "person", criterion: "overall", label })?;
+        let (input, output, group) = (own.task.as_str(), own.output.as_deref(), own.run.as_str());
+        items.write(&ItemRow { id: item_id, input, output, group })?;
+        for verdict in &own.verdicts {
+            judgements.write(&VerdictRow::new(&own.run, item_id, verdict.clone()))?;
+        }
+    }
+    for writer in [labels, judgements, items] {
+        writer.finish()?;
+    }
+    let (labels, judgements, items) =
+        (place("labels.csv"), place("judgements.jsonl"), place("items.jsonl"));
+    printer.say(&format!(
+        "{} in `{}`; calibrate with: venire calibrate --judgements {} --labels {} --items {} --group group --positive '>=0.8'",
+        plural(outputs.len() as u64, "scored output", "scored outputs"),
+        folder.display(),
+        judgements.display(),
+        labels.display(),
+        items.display()
+    ));
+    Ok(if damaged.is_empty() { Exit::Done } else { Exit::Inconclusive })
 }
 
 fn list(waiting: &[Pending], json: bool, printer: &Printer) -> anyhow::Result<()> {
@@ -172,10 +244,14 @@ pub(super) fn shown(question: &Question<'_>) -> String {
     if !disputes.is_empty() {
         parts.push(format!("disputed by the agent\n{}", disputes.join("\n")));
     }
+    let start = match question.start {
+        0 => String::new(),
+        start => format!("start {start}, "),
+    };
     let asked = if question.generation == 0 {
-        format!("{}?", question.about)
+        format!("{start}{}?", question.about)
     } else {
-        format!("output {}: {}?", question.generation, question.about)
+        format!("{start}output {}: {}?", question.generation, question.about)
     };
     parts.push(asked);
     parts.join("\n\n")

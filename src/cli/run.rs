@@ -15,12 +15,14 @@ use super::panel::{Keys, PanelArgs, ProfileArgs, Seated, unit, warn};
 use super::printer::{Printer, plural};
 use super::progress::Progress;
 use super::run_report::{self, Outcome};
+use super::select::Chosen;
 use super::stop::Stop;
-use crate::dataset::{self, FieldMap, OnBadRow, ReadOptions, Reader, Scan, Skipped, Source};
+use crate::dataset::{
+    self, FieldMap, OnBadRow, ReadOptions, Reader, RowNumbers, Scan, Skipped, Source,
+};
 use crate::judge::Plan;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::{Client, Ledger, LedgerLimits};
-use crate::run::select::Selection;
 use crate::run::{self, Options};
 use crate::store::{RunRecord, RunState, Store};
 
@@ -175,9 +177,9 @@ impl Read {
 
 /// What a run was started with: what a resumed run must be the same in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Started {
+struct Started {
     config: PathBuf,
-    pub(super) data: PathBuf,
+    data: PathBuf,
     reading: DataArgs,
     threshold: Option<f64>,
     seed: Option<u64>,
@@ -196,6 +198,37 @@ pub(super) struct Started {
     /// Rows of the data that could not be used and were left out. Reports read it here.
     #[serde(default)]
     skipped_rows: u64,
+    /// Which row of the data each case is. Tables and reports read it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<RowNumbers>,
+}
+
+/// The data of a run, looked at again.
+pub(super) enum DataAgain {
+    /// As it was judged.
+    Same { source: Source, options: ReadOptions, scan: Box<Scan> },
+    /// Another file by now.
+    Changed,
+    /// It came by a pipe, or case by case: there is nothing to look at.
+    Gone,
+}
+
+/// The data of a run as it was judged, where it is still there.
+pub(super) fn data_again(run: &RunRecord) -> anyhow::Result<DataAgain> {
+    if run.data == crate::store::ONE_BY_ONE {
+        return Ok(DataAgain::Gone);
+    }
+    let started: Started = serde_json::from_str(&run.options)
+        .with_context(|| format!("the options of run `{}` can't be read", run.id))?;
+    if started.data.as_os_str() == "-" {
+        return Ok(DataAgain::Gone);
+    }
+    let (source, options) = started.source()?;
+    let scan = dataset::scan(&source, &options)?;
+    if scan.data_hash != run.data_hash {
+        return Ok(DataAgain::Changed);
+    }
+    Ok(DataAgain::Same { source, options, scan: Box::new(scan) })
 }
 
 impl RunArgs {
@@ -217,13 +250,14 @@ impl RunArgs {
             allow_mismatch: self.panel.profile.allow_mismatch,
             profile_hash: None,
             skipped_rows: 0,
+            rows: None,
         })
     }
 }
 
 impl Started {
     /// The data and how it was read; rows without an output are no matter any more.
-    pub(super) fn source(&self) -> anyhow::Result<(Source, ReadOptions)> {
+    fn source(&self) -> anyhow::Result<(Source, ReadOptions)> {
         Ok((Source::open(&self.data)?, self.reading.options(false)?))
     }
 
@@ -286,6 +320,7 @@ pub(super) async fn run(
     started.profile_hash = profile_hash;
     let (read, scan) = started.reading.scan(&started.data, &panel, printer)?;
     started.skipped_rows = scan.skipped.count;
+    started.rows = Some(scan.rows.clone());
     if scan.count == 0 {
         let why = if started.reading.limit == Some(0) {
             "`--limit 0` takes no case".to_owned()
@@ -368,11 +403,21 @@ pub(super) async fn run(
     let asks_a_person = panel.seats.iter().any(|seat| seat.judge.kind() == "human");
     let shown = if asks_a_person { Printer::new(true) } else { *printer };
     let mut progress = Progress::new(scan.count, shown);
-    let place = run::Place { store: &store, run: &record, writer: &writer, replies };
-    let report =
-        run::execute(panel, read.cases()?, &place, &options, &mut |tally| progress.update(tally))
-            .await;
-    progress.finish();
+    let place = run::Place {
+        store: store.path().to_owned(),
+        run: record.number,
+        writer: writer.clone(),
+        replies,
+    };
+    let cases = read.cases()?;
+    // On a worker thread: what the main thread waits for wakes it with a system call each time.
+    let judging = tokio::spawn(async move {
+        let mut shown = |tally: &_| progress.update(tally);
+        let report = run::execute(panel, cases, &place, &options, &mut shown).await;
+        progress.finish();
+        report
+    });
+    let report = judging.await?;
     stop.judged();
     let report = report.with_context(|| {
         format!(
@@ -387,7 +432,7 @@ pub(super) async fn run(
     let mut ended = record.clone();
     ended.state = if report.finished { RunState::Finished } else { RunState::Interrupted };
     for output in &args.output {
-        export::write(&store, &ended, output, &args.rows, &Selection::default(), printer)
+        export::write(&store, &ended, output, &args.rows, &Chosen::default(), printer)
             .map_err(|error| error.context(Unwritten { run: record.id.clone() }))?;
     }
     let outcome = Outcome {
@@ -402,7 +447,6 @@ pub(super) async fn run(
     };
     // The writer's thread ends with its last handle, and its connection with it: the store is
     // then one whole file again.
-    drop(place);
     writer.close().await;
     if args.json {
         printer.json(&outcome.summary())?;
@@ -496,7 +540,7 @@ fn check_outputs(args: &RunArgs, global: &Global) -> anyhow::Result<()> {
             !args.output[..i].iter().any(|other| absolute(other) == absolute(output)),
             "`-o {name}` is named twice"
         );
-        export::check(output)?;
+        export::check(output, &args.rows)?;
     }
     Ok(())
 }

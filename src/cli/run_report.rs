@@ -9,25 +9,29 @@ use super::run::Planned;
 use super::summary::{cure, decision, panel_score, vote};
 use crate::calibration::InForce;
 use crate::calibration::certificate::bad_units;
+use crate::case::Case;
 use crate::dataset::Scan;
 use crate::panel::{Panel, PanelSpec};
 use crate::provider::LedgerTotals;
-use crate::report::words::shortened;
+use crate::report::words::{case_name, of_share, source_name, two};
 use crate::ruling::Ruling;
-use crate::run::rows::each_ruling;
-use crate::run::{JudgeTally, Report, Tally};
+use crate::run::rows::{each_ruling_at, row_numbers};
+use crate::run::{JudgeTally, MOST_SOURCES, Report, SourceResult, Tally};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::verdict::Status;
 
 /// Cases shown in full; a run of more shows its first ones.
 const SHOWN: usize = 12;
+/// Characters of a case's name.
+const NAME: usize = 28;
 /// Cases with the widest spread that are named.
 const WIDEST: usize = 5;
 
 /// Cases worth showing.
 struct Picked {
-    first: Vec<Ruling>,
-    /// Spread and id, the widest first.
+    /// With the row, where the id alone says nothing.
+    first: Vec<(Ruling, Option<u64>)>,
+    /// Spread and name, the widest first.
     widest: Vec<(f64, String)>,
 }
 
@@ -73,6 +77,7 @@ impl Outcome<'_> {
             "run_cost_usd": tally.run_cost_usd(),
             "elapsed_seconds": self.report.elapsed.as_secs_f64(),
             "by_judge": tally.judges,
+            "by_source": tally.by_source(),
             "warnings": self.warnings,
         })
     }
@@ -91,6 +96,10 @@ impl Outcome<'_> {
         printer.result("");
         printer.result(&judges(&tally.judges));
         printer.result("");
+        if let Some(sources) = sources(tally) {
+            printer.result(&sources);
+            printer.result("");
+        }
         printer.result(&format!(
             "{} accepted, {} rejected, {} undecided of {}{}",
             tally.accepted,
@@ -145,23 +154,36 @@ impl Outcome<'_> {
 
     /// The first cases, and those on which the judges disagree most.
     fn pick(&self) -> Result<Picked, StoreError> {
-        let mut first = Vec::new();
-        let mut widest: Vec<(f64, String)> = Vec::new();
-        each_ruling(self.store, self.run.number, |ruling| {
+        let mut first: Vec<(Ruling, u64)> = Vec::new();
+        let mut widest: Vec<(f64, String, u64)> = Vec::new();
+        each_ruling_at(self.store, self.run.number, |place, ruling| {
             if let Some(spread) = ruling.spread.filter(|spread| *spread > 0.0) {
-                widest.push((spread, ruling.case.clone()));
+                widest.push((spread, ruling.case.clone(), place));
                 widest.sort_by(|a, b| b.0.total_cmp(&a.0));
                 widest.truncate(WIDEST);
             }
             if first.len() < SHOWN {
-                first.push(ruling);
+                first.push((ruling, place));
             }
             Ok::<_, StoreError>(())
         })?;
-        Ok(Picked { first, widest })
+        // Only the few that are shown are looked at again.
+        let rows = row_numbers(self.run);
+        let row = |place: u64| -> Result<Option<u64>, StoreError> {
+            let case = self.store.case(self.run.number, place)?;
+            Ok(case.filter(Case::has_content_id).and_then(|_| rows.of(place)))
+        };
+        let first = first.into_iter().map(|(ruling, place)| Ok((ruling, row(place)?)));
+        let widest = widest
+            .into_iter()
+            .map(|(spread, id, place)| Ok((spread, case_name(&id, row(place)?, NAME))));
+        Ok(Picked {
+            first: first.collect::<Result<_, StoreError>>()?,
+            widest: widest.collect::<Result<_, StoreError>>()?,
+        })
     }
 
-    fn cases(&self, rulings: &[Ruling]) -> String {
+    fn cases(&self, rulings: &[(Ruling, Option<u64>)]) -> String {
         let judges = self
             .spec
             .judge
@@ -173,8 +195,8 @@ impl Outcome<'_> {
         let numbers: Vec<usize> = (1..header.len() - 1).collect();
         let rows = rulings
             .iter()
-            .map(|ruling| {
-                let mut row = vec![shortened(&ruling.case, 28)];
+            .map(|(ruling, at)| {
+                let mut row = vec![case_name(&ruling.case, *at, NAME)];
                 row.extend(ruling.votes.iter().map(vote));
                 row.push(panel_score(ruling));
                 row.push(format!("{}{}", decision(ruling), marks(ruling)));
@@ -265,7 +287,7 @@ impl Outcome<'_> {
         if !widest.is_empty() {
             let cases: Vec<String> = widest
                 .iter()
-                .map(|(spread, case)| format!("{} ({spread:.2})", plain(&shortened(case, 28))))
+                .map(|(spread, case)| format!("{} ({spread:.2})", plain(case)))
                 .collect();
             next.push(format!("look first where the judges disagree most: {}", cases.join(", ")));
         }
@@ -310,7 +332,7 @@ pub(super) fn nothing(panel: &Panel, spec: &PanelSpec, scan: &Scan) -> Value {
         "not_needed": 0, "accepted": 0, "rejected": 0, "undecided": 0, "accepted_share": null, "degraded": 0,
         "threshold": spec.threshold, "profile": null, "calls": 0, "cached": 0, "cost_usd": 0.0,
         "run_calls": 0, "run_cost_usd": 0.0,
-        "elapsed_seconds": 0.0, "by_judge": [], "warnings": [],
+        "elapsed_seconds": 0.0, "by_judge": [], "by_source": [], "warnings": [],
     })
 }
 
@@ -425,6 +447,45 @@ fn judges(judges: &[JudgeTally]) -> String {
         rows,
         &[1, 2, 3, 4, 5, 6],
     )
+}
+
+/// How each source fared; `None` where no case names one.
+fn sources(tally: &Tally) -> Option<String> {
+    if tally.has_too_many_sources() {
+        return Some(format!(
+            "results by source are left out: there are more than {MOST_SOURCES} of them"
+        ));
+    }
+    let sources = tally.by_source();
+    if sources.is_empty() {
+        return None;
+    }
+    let rows = sources
+        .iter()
+        .map(|own: &SourceResult| {
+            vec![
+                source_name(own),
+                own.cases.to_string(),
+                own.accepted.to_string(),
+                own.rejected.to_string(),
+                own.undecided.to_string(),
+                of_share(own.accepted_share.as_ref()),
+                two(own.mean_score),
+                two(own.margin),
+            ]
+        })
+        .collect();
+    let header = [
+        "source",
+        "cases",
+        "accepted",
+        "rejected",
+        "undecided",
+        "accepted of the decided",
+        "mean score",
+        "95% ±",
+    ];
+    Some(table(&header, rows, &[1, 2, 3, 4, 5, 6, 7]))
 }
 
 /// The accepted share with its 95% interval, or why there is none.

@@ -6,7 +6,7 @@ use super::Global;
 use super::answer::AnswerArgs;
 use super::exit::Exit;
 use super::printer::{Printer, plural, table};
-use super::summary::{missing_flags, number, panel_score, profile, reason, vote};
+use super::summary::{degraded, missing_flags, number, panel_score, profile, reason, vote};
 use crate::ruling::Ruling;
 
 /// Judge one answer: each judge's vote, and their median
@@ -95,8 +95,8 @@ fn text(ruling: &Ruling) -> String {
             text.push_str(&format!(", expected label {label:.2}"));
         }
     }
-    if ruling.degraded {
-        text.push_str("; degraded: a vote is missing");
+    if let Some(degraded) = degraded(ruling) {
+        text.push_str(&format!("; {degraded}"));
     }
     if let Some(profile) = profile(ruling) {
         text.push_str(&format!("\n{profile}"));

@@ -5,12 +5,14 @@ use clap::{Args, ValueEnum};
 use super::Global;
 use super::exit::Exit;
 use super::printer::{Printer, plain, plural, table};
-use super::select::SelectArgs;
+use super::select::{Chosen, SelectArgs};
 use super::summary::{decision, number, panel_score, reason, vote};
 use crate::case::Case;
-use crate::report::words::{beginning, is_shared, new_findings, plain_lines, shortened};
-use crate::report::{Judged as _, StoredRun};
+use crate::report::words::{beginning, case_name, is_shared, plain_lines};
+use crate::report::{Beside, Judged as _, StoredRun};
 use crate::ruling::{Ruling, Vote};
+use crate::run::rows::row_numbers;
+use crate::run::truth::{Mistake, MistakeCounts};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::verdict::Verdict;
 
@@ -22,7 +24,7 @@ pub(super) struct ShowArgs {
     /// The run: its id, the beginning of it, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// The case: its id, or the beginning or end of it
+    /// The case: its id, the beginning or end of it, or `row 12` of the data
     #[arg(value_name = "CASE")]
     case: Option<String>,
     #[command(flatten)]
@@ -86,24 +88,63 @@ fn one(
     id: &str,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let position = store.position(run, id)?;
+    let rows = row_numbers(run);
+    let position = match row_of(id) {
+        Some(row) => match store.position(run, id) {
+            Ok(position) => position,
+            Err(_) => rows.place(row).ok_or_else(|| {
+                anyhow::anyhow!("run `{}` has no case from row {row} of its data", run.id)
+            })?,
+        },
+        None => store.position(run, id)?,
+    };
     let Some(case) = store.case(run.number, position)? else {
         anyhow::bail!("the case `{id}` of run `{}` is not in the store", run.id);
     };
     let ruling = store.ruling(run.number, position)?;
     let verdicts = store.verdicts(run.number, position)?;
+    let chosen = args.select.chosen(store, run, printer)?;
+    let beside = Beside {
+        row: rows.of(position),
+        truth: chosen.selection.truth.as_ref().and_then(|truth| truth.word(&case.id)),
+        mistake: ruling.as_ref().and_then(|ruling| chosen.selection.mistake(ruling)),
+    };
     if args.json {
-        printer.json(&serde_json::json!({
+        let mut shown = serde_json::json!({
             "run": run.id, "case": case, "ruling": ruling, "verdicts": verdicts,
-        }))?;
+        });
+        if case.has_content_id() {
+            shown["row"] = beside.row.into();
+        }
+        if chosen.selection.truth.is_some() {
+            shown["truth"] = beside.truth.into();
+            shown["mistake"] = beside.mistake.map(Mistake::name).into();
+        }
+        printer.json(&shown)?;
         return Ok(Exit::Done);
     }
-    printer.result(&whole(&case, ruling.as_ref(), &verdicts, args.full));
+    printer.result(&whole(&case, beside, ruling.as_ref(), &verdicts, args.full));
     Ok(Exit::Done)
 }
 
-fn whole(case: &Case, ruling: Option<&Ruling>, verdicts: &[Verdict], full: bool) -> String {
-    let mut text = format!("case {}\n", plain(&case.id));
+/// `row 12` as a number.
+fn row_of(id: &str) -> Option<u64> {
+    id.strip_prefix("row ")?.trim().parse().ok()
+}
+
+fn whole(
+    case: &Case,
+    beside: Beside,
+    ruling: Option<&Ruling>,
+    verdicts: &[Verdict],
+    full: bool,
+) -> String {
+    let row = beside.row.filter(|_| case.has_content_id());
+    let row = row.map_or_else(String::new, |row| format!(", row {row} of the data"));
+    let mut text = format!("case {}{row}\n", plain(&case.id));
+    if let Some(words) = beside.words() {
+        text.push_str(&format!("{words}\n"));
+    }
     match ruling {
         Some(ruling) => {
             text.push_str(&format!(
@@ -161,7 +202,7 @@ fn said(verdict: &Verdict, of: Option<&Vote>, full: bool) -> String {
         let line = format!("{} {}{because}", criterion.name, number(criterion.score));
         text.push_str(&item(&line, full));
     }
-    for line in verdict.detail.iter().chain(new_findings(verdict)) {
+    for line in verdict.detail.iter().chain(verdict.new_findings()) {
         text.push_str(&item(line, full));
     }
     text
@@ -230,15 +271,15 @@ fn several(
     run: &RunRecord,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let selection = args.select.selection(run)?;
+    let Chosen { selection, mistakes } = args.select.chosen(store, run, printer)?;
     let cases = StoredRun { store, run, selection: &selection };
-    let mut kept: Vec<(f64, Case, Ruling)> = Vec::new();
+    let mut kept: Vec<(f64, Case, Ruling, Beside)> = Vec::new();
     let (mut all, mut fitting) = (0u64, 0u64);
     store.each_case(run.number, |_, _| {
         all += 1;
         Ok::<_, crate::store::StoreError>(())
     })?;
-    cases.each(&mut |case, ruling| {
+    cases.each_beside(&mut |case, ruling, beside| {
         fitting += 1;
         let key = match args.sort {
             Sort::Data => fitting as f64,
@@ -247,9 +288,9 @@ fn several(
             Sort::Score => ruling.score.map_or(f64::INFINITY, crate::score::Score::get),
         };
         // In order as they come, the last cut off: memory is that of what is shown.
-        let at = kept.partition_point(|(other, _, _)| *other <= key);
+        let at = kept.partition_point(|(other, ..)| *other <= key);
         if at < args.limit {
-            kept.insert(at, (key, case.clone(), ruling.clone()));
+            kept.insert(at, (key, case.clone(), ruling.clone(), beside));
             kept.truncate(args.limit);
         }
         Ok(())
@@ -257,17 +298,35 @@ fn several(
     if args.json {
         let list: Vec<_> = kept
             .iter()
-            .map(|(_, case, ruling)| serde_json::json!({ "case": case, "ruling": ruling }))
+            .map(|(_, case, ruling, beside)| {
+                let mut shown = serde_json::json!({ "case": case, "ruling": ruling });
+                if mistakes.is_some() {
+                    shown["truth"] = beside.truth.into();
+                    shown["mistake"] = beside.mistake.map(Mistake::name).into();
+                }
+                shown
+            })
             .collect();
-        printer.json(&list)?;
+        match &mistakes {
+            Some(counts) => {
+                printer.json(&serde_json::json!({ "mistakes": counts, "cases": list }))?;
+            }
+            None => printer.json(&list)?,
+        }
         return Ok(Exit::Done);
     }
-    if let Some((_, _, first)) = kept.first() {
+    if let Some((_, _, first, _)) = kept.first() {
         let judges = first.votes.iter().map(|vote| vote.judge.as_str());
-        let header: Vec<&str> =
+        let mut header: Vec<&str> =
             std::iter::once("case").chain(judges).chain(["score", "spread", "decision"]).collect();
         let numbers: Vec<usize> = (1..header.len() - 1).collect();
-        let rows = kept.iter().map(|(_, _, ruling)| row(ruling)).collect();
+        if mistakes.is_some() {
+            header.extend(["label", "wrong"]);
+        }
+        let rows = kept
+            .iter()
+            .map(|(_, _, ruling, beside)| row(ruling, *beside, mistakes.is_some()))
+            .collect();
         printer.result(&format!("{}\n", table(&header, rows, &numbers)));
     }
     let chosen = selection.words().map(|words| format!(" ({words})")).unwrap_or_default();
@@ -276,17 +335,24 @@ fn several(
         left => format!("; {left} more: `--limit N`"),
     };
     printer.result(&format!("{fitting} of {}{chosen}{left}", plural(all, "case", "cases")));
-    if let Some((_, case, _)) = kept.first() {
+    for line in mistakes.iter().flat_map(MistakeCounts::lines) {
+        printer.result(&line);
+    }
+    if let Some((_, case, ..)) = kept.first() {
         printer.say(&format!("one of them: venire show {} {}", run.id, plain(&case.id)));
     }
     Ok(Exit::Done)
 }
 
-fn row(ruling: &Ruling) -> Vec<String> {
-    let mut row = vec![shortened(&ruling.case, 32)];
+fn row(ruling: &Ruling, beside: Beside, labelled: bool) -> Vec<String> {
+    let mut row = vec![case_name(&ruling.case, beside.row, 32)];
     row.extend(ruling.votes.iter().map(vote));
     row.push(panel_score(ruling));
     row.push(ruling.spread.map_or_else(|| "-".into(), |spread| format!("{spread:.2}")));
     row.push(decision(ruling));
+    if labelled {
+        row.push(beside.truth.unwrap_or("-").to_owned());
+        row.push(beside.mistake.map(Mistake::words).unwrap_or_default().to_owned());
+    }
     row
 }

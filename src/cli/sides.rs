@@ -10,7 +10,7 @@ use super::joined::OrderArg;
 use crate::calibration::labelled::{Labels, resolve_criterion};
 use crate::calibration::recording::{Recording, RecordingOptions};
 use crate::calibration::{Accept, CalibrationError, Positive};
-use crate::dataset::{FieldMap, LabelOptions, Order, Source, read_labels};
+use crate::dataset::{FieldMap, LabelOptions, LabelSource, Order, Source, read_labels};
 use crate::store::Store;
 
 /// How runs or files of judgements are read.
@@ -42,6 +42,14 @@ pub(super) struct SideArgs {
     pub(super) map: Vec<String>,
 }
 
+/// What labels say.
+pub(super) struct Truth {
+    /// Whether each case is truly good.
+    pub(super) good: HashMap<String, bool>,
+    /// Whether some label is a model's: nothing is certified by these.
+    pub(super) by_model: bool,
+}
+
 impl SideArgs {
     fn reading(&self) -> anyhow::Result<LabelOptions> {
         let map = FieldMap::parse(self.map.iter().map(String::as_str))?;
@@ -70,8 +78,13 @@ impl SideArgs {
         Ok(Recording::of_run(&Store::open(&global.store)?, name)?)
     }
 
+    /// Whether one of the two is a file, and nothing says which of its graded votes accept.
+    pub(super) fn lacks_accept(&self, names: [&str; 2]) -> bool {
+        self.accept.is_none() && names.iter().any(|name| Path::new(name).is_file())
+    }
+
     /// Truth by case, where labels are named.
-    pub(super) fn truth(&self) -> anyhow::Result<Option<HashMap<String, bool>>> {
+    pub(super) fn truth(&self) -> anyhow::Result<Option<Truth>> {
         let Some(path) = &self.labels else { return Ok(None) };
         let Some(positive) = &self.positive else {
             anyhow::bail!("`--labels` needs `--positive`: which labels are good, such as `>=4`");
@@ -80,7 +93,10 @@ impl SideArgs {
         let named = self.label_criterion.as_deref().or(self.criterion.as_deref());
         let criterion = resolve_criterion(&set, named)?;
         let labels = Labels::collect(&set, &criterion, positive)?;
-        Ok(Some(labels.cases.into_iter().map(|case| (case.id, case.good)).collect()))
+        Ok(Some(Truth {
+            by_model: labels.sources.contains_key(&LabelSource::Model),
+            good: labels.cases.into_iter().map(|case| (case.id, case.good)).collect(),
+        }))
     }
 
     /// What in an id says which cases belong together.

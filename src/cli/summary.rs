@@ -1,7 +1,7 @@
 //! Numbers and reasons in words, for all verbs alike.
 
 pub(super) use crate::report::words::{
-    decision, missing_flags, number, panel_score, profile, reason, vote,
+    decision, degraded, missing_flags, number, panel_score, profile, reason, vote,
 };
 use crate::verdict::Status;
 

@@ -59,6 +59,11 @@ impl Journal {
         self.before_ms + here.saturating_sub(self.paused_ms.load(Ordering::Relaxed))
     }
 
+    /// Milliseconds of earlier parts of the run alone: what a run took that has ended before.
+    pub(super) fn before_ms(&self) -> u64 {
+        self.before_ms
+    }
+
     pub(super) fn spent(&self) -> Spent {
         let totals = self.ledger.totals();
         Spent { tokens: totals.tokens_at_most(), micro_dollars: totals.micro_dollars_at_most() }

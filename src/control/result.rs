@@ -165,7 +165,8 @@ pub struct Report {
     pub last: Option<Shown>,
     /// One row an output.
     pub history: Vec<HistoryRow>,
-    /// What each role took: `agent`, `judge`, `confirmation`.
+    /// What each role took: `agent`, `judge`, `confirmation`, `dispute`, and with several starts
+    /// `final`. Summaries are cut from the outputs, and ask no model.
     pub usage: BTreeMap<String, RoleUsage>,
     /// US dollars; `None` where calls were made that have no price.
     pub cost_usd: Option<f64>,

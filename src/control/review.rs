@@ -3,21 +3,26 @@
 //! An answer is an event like any other: the run takes it up when it is gone on with. Nothing
 //! is answered that is not asked, and nothing twice.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dispute::Dispute;
+use super::driver::Question;
 use super::event::{About, Answer, Round};
 use super::log::{self, Entry, Line, Log, LogError};
+use super::outcome::Reason;
 use crate::ruling::Ruling;
 
 /// A question that a run waits on.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Pending {
-    /// The run.
+    /// The run; of several starts the one that asks.
     pub run: String,
+    /// The run of several starts that it is one of: the one to go on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// Why a person is asked.
     pub about: About,
     /// When, in UTC; `None` in logs that do not say.
@@ -38,6 +43,28 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// The run that is gone on with once this is answered.
+    #[must_use]
+    pub fn resumes(&self) -> &str {
+        self.part_of.as_deref().unwrap_or(&self.run)
+    }
+
+    /// The question as a person is asked it.
+    #[must_use]
+    pub fn question(&self) -> Question<'_> {
+        let start = self.run.rsplit_once(log::START).filter(|_| self.part_of.is_some());
+        Question {
+            about: self.about,
+            start: start.and_then(|(_, number)| number.parse().ok()).unwrap_or(0),
+            task: &self.task,
+            generation: self.generation,
+            output: self.output.as_deref(),
+            before: self.before.as_ref().map(|(_, text)| text.as_str()),
+            ruling: self.ruling.as_ref(),
+            disputes: &self.disputes,
+        }
+    }
+
     /// What differs between the best other output and the one in question, as a unified diff;
     /// `None` without either.
     #[must_use]
@@ -96,17 +123,56 @@ pub fn pending(loops: &Path) -> std::io::Result<(Vec<Pending>, Vec<LogError>)> {
         folder.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     runs.sort();
     for run in runs {
-        let folder = loops.join(&run);
-        let path = folder.join("events.jsonl");
+        let path = loops.join(&run).join("events.jsonl");
         if !path.is_file() {
             continue;
         }
-        match log::read(&path).and_then(|lines| question(&run, &folder, &lines)) {
-            Ok(question) => found.extend(question),
-            Err(error) => damaged.push(error),
+        let lines = match log::read(&path) {
+            Ok(lines) => lines,
+            Err(error) => {
+                damaged.push(error);
+                continue;
+            }
+        };
+        let starts = log::starts_of(&path);
+        // A run that has ended asks nothing, whatever its starts were at.
+        let ended = lines.iter().rev().find_map(|line| match &line.entry {
+            Entry::Finished { outcome } => Some(outcome.reason != Reason::Cancelled),
+            _ => None,
+        });
+        if starts.is_empty() {
+            match question(&run, &loops.join(&run), &lines) {
+                Ok(question) => found.extend(question),
+                Err(error) => damaged.push(error),
+            }
+        } else if ended != Some(true) {
+            for start in starts {
+                match of_start(&run, &start) {
+                    Ok(question) => found.extend(question),
+                    Err(error) => damaged.push(error),
+                }
+            }
         }
     }
     Ok((found, damaged))
+}
+
+/// The question that one of several starts waits on, from its log.
+pub(super) fn of_start(run: &str, path: &Path) -> Result<Option<Pending>, LogError> {
+    let lines = log::read(path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let asked = question(&name, folder, &lines)?;
+    Ok(asked.map(|own| Pending { part_of: Some(run.to_owned()), ..own }))
+}
+
+/// The folder that holds the folder of a run: that of its run for one of several starts.
+pub(super) fn above(loops: &Path, run: &str) -> PathBuf {
+    let of = run.rsplit_once(log::START).map(|(of, _)| loops.join(of));
+    match of {
+        Some(of) if of.join(run).is_dir() => of,
+        _ => loops.to_owned(),
+    }
 }
 
 /// The question that these lines end with.
@@ -155,6 +221,7 @@ fn question(run: &str, folder: &Path, lines: &[Line]) -> Result<Option<Pending>,
     };
     Ok(Some(Pending {
         run: run.to_owned(),
+        part_of: None,
         about,
         asked,
         task,
@@ -177,7 +244,8 @@ pub fn answer(
     label: Option<f64>,
     answer: Option<Answer>,
 ) -> Result<Pending, ReviewError> {
-    let (mut log, lines, _) = Log::open(loops, run)?;
+    let loops = above(loops, run);
+    let (mut log, lines, _) = Log::open(&loops, run)?;
     let run = log.run().to_owned();
     let folder = loops.join(&run);
     let Some(pending) = question(&run, &folder, &lines)? else {

@@ -1,14 +1,16 @@
 //! A loop ready to run: everything of its file found, built and checked.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::agent::Agent;
+use super::agent::{Agent, AgentSpec};
 use super::event::Round;
 use super::feedback::{Feedback, FeedbackError};
 use super::policy::{Condition, HumanSpec, Node, Policy};
+use super::prices;
 use super::spec::LoopSpec;
 use crate::calibration::CalibrationError;
 use crate::case::Case;
@@ -98,15 +100,15 @@ impl Setup {
         client: &Client,
     ) -> Result<Self, SetupError> {
         let missing = |section: &str| Problem::new(section, "this section is missing");
-        let agent_spec = spec.agent.as_ref().ok_or_else(|| missing("agent"))?;
+        let mut agent_spec = spec.agent.clone().ok_or_else(|| missing("agent"))?;
         let mut panel_spec = spec.panel.clone().ok_or_else(|| missing("panel"))?;
         let task = task
             .or_else(|| spec.task.clone())
             .filter(|task| !task.trim().is_empty())
             .ok_or_else(|| Problem::new("task", "no task: set it here, or give `--task`"))?;
         let context = BuildContext::new(base, client.clone());
-        let agent = agent_spec.build(&context)?;
-        if let super::agent::AgentSpec::Workspace(workspace) = agent_spec {
+        let panel_context = BuildContext::new(spec.panel_base.clone(), client.clone());
+        if let AgentSpec::Workspace(workspace) = &agent_spec {
             run_checks_in(&mut panel_spec, &context.resolve(&workspace.directory));
         }
         let mut policy = Policy::new(
@@ -116,6 +118,17 @@ impl Setup {
             spec.threshold,
             is_deterministic(&panel_spec),
         )?;
+        let mut warnings = Vec::new();
+        if let Some(price) = spec.budget.assume_price {
+            if policy.limits.micro_dollars.is_none() {
+                let message = "has no effect without a limit on money: set `usd` too";
+                return Err(Problem::new("budget.assume_price", message).into());
+            }
+            let agent = prices::assume_for_agent(price, &mut agent_spec, &context)?;
+            let judges = prices::assume_for_judges(price, &mut panel_spec, &panel_context);
+            warnings.extend(prices::warning(price, agent, &judges));
+        }
+        let agent = agent_spec.build(&context)?;
         policy.gate = spec.human.gate().map_err(|problem| problem.inside("human"))?;
         if policy.gate.on_dispute && !spec.feedback.disputes {
             let message = "`on_dispute` has no effect without `feedback.disputes = true`";
@@ -127,7 +140,6 @@ impl Setup {
         } else if let Some(threshold) = only_threshold(&policy.exit) {
             panel_spec.threshold = threshold;
         }
-        let panel_context = BuildContext::new(spec.panel_base.clone(), client.clone());
         let mut panel = Panel::seat(&panel_spec, &panel_context)?;
         panel.allow_generations(policy.limits.max_generations)?;
         if panel.reserve().is_some() {
@@ -136,10 +148,12 @@ impl Setup {
         if spec.exit.early_decision {
             panel.decide_early();
         }
-        let mut warnings = policy.warnings();
+        warnings.extend(take_noise(&mut policy, &panel_spec, &panel));
+        policy.weights = criterion_weights(&panel);
+        warnings.extend(policy.warnings());
         warnings.extend(panel.warnings());
-        warnings.extend(judges_itself(agent_spec, agent.as_ref(), &panel)?);
-        unpriced(&policy, agent.as_ref(), &panel)?;
+        warnings.extend(judges_itself(&agent_spec, agent.as_ref(), &panel)?);
+        prices::check(&policy, agent.as_ref(), &panel)?;
         let checks = checks(&policy, &context)?;
         let mut config = serde_json::to_value(spec).unwrap_or_default();
         crate::config::secret::hide(&mut config);
@@ -228,7 +242,7 @@ impl Setup {
 }
 
 /// Every seat, those of the reserve included.
-fn seats(panel: &Panel) -> impl Iterator<Item = &Seat> {
+pub(super) fn seats(panel: &Panel) -> impl Iterator<Item = &Seat> {
     panel.seats.iter().chain(panel.reserve().into_iter().flat_map(|reserve| &reserve.seats))
 }
 
@@ -248,20 +262,72 @@ pub(crate) fn run_checks_in(panel: &mut PanelSpec, directory: &Path) {
 /// Whether every counted judge measures the same for the same output.
 #[must_use]
 pub fn is_deterministic(panel: &PanelSpec) -> bool {
-    panel.judge.iter().filter(|seat| !seat.seat.report_only && !seat.seat.reserve).all(|seat| {
-        match &seat.judge {
-            // A model asked once runs at temperature 0 unless the file says otherwise.
-            JudgeSpec::Llm(llm) => {
-                llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
-            }
-            JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
-            JudgeSpec::Rule(_)
-            | JudgeSpec::Command(_)
-            | JudgeSpec::Script(_)
-            | JudgeSpec::Observe(_)
-            | JudgeSpec::Replay(_) => true,
+    let counted = panel.judge.iter().filter(|seat| !seat.seat.report_only && !seat.seat.reserve);
+    counted.map(|seat| &seat.judge).all(is_exact)
+}
+
+/// Whether a judge measures the same for the same output.
+fn is_exact(judge: &JudgeSpec) -> bool {
+    match judge {
+        // A model asked once runs at temperature 0 unless the file says otherwise.
+        JudgeSpec::Llm(llm) => {
+            llm.samples.unwrap_or(1) <= 1 && llm.temperature.unwrap_or(0.0) == 0.0
         }
-    })
+        JudgeSpec::Human(_) | JudgeSpec::Http(_) => false,
+        JudgeSpec::Rule(_)
+        | JudgeSpec::Command(_)
+        | JudgeSpec::Script(_)
+        | JudgeSpec::Observe(_)
+        | JudgeSpec::Replay(_) => true,
+    }
+}
+
+/// Takes the noise of a panel that varies from its profile, where the file names none and the
+/// profile has measured every judge that varies. What the profile lacks is said.
+pub fn take_noise(policy: &mut Policy, spec: &PanelSpec, panel: &Panel) -> Option<String> {
+    let own = panel.profile()?.profile();
+    if policy.noise_sd.is_some() {
+        return None;
+    }
+    let Some(noise) = &own.noise else {
+        return Some(format!(
+            "profile `{}` holds no test-retest noise: calibrate on judgements with several samples to have it",
+            own.name
+        ));
+    };
+    let varies = |name: &str| {
+        let mut seats = spec.judge.iter().filter(|seat| seat.seat.name == name);
+        seats.any(|seat| seat.seat.votes() && !is_exact(&seat.judge))
+    };
+    let lacks: Vec<&str> =
+        noise.once.iter().map(String::as_str).filter(|name| varies(name)).collect();
+    if lacks.is_empty() {
+        policy.noise_sd = Some(noise.sd);
+        return None;
+    }
+    Some(format!(
+        "the test-retest noise of profile `{}` is not used: it has measured nothing of {} twice",
+        own.name,
+        lacks.join(", ")
+    ))
+}
+
+/// The weights of the criteria that the voting judges score, 1 on average: each judge's own
+/// add up to its weight on the panel.
+fn criterion_weights(panel: &Panel) -> BTreeMap<String, f64> {
+    let mut weights: BTreeMap<String, f64> = BTreeMap::new();
+    for seat in panel.seats.iter().filter(|seat| !seat.report_only) {
+        let own = seat.criterion_weights();
+        let whole: f64 = own.iter().map(|(_, weight)| weight).sum();
+        for (name, weight) in own.into_iter().filter(|_| whole > 0.0) {
+            *weights.entry(name).or_default() += seat.weight * weight / whole;
+        }
+    }
+    let mean = weights.values().sum::<f64>() / weights.len().max(1) as f64;
+    if mean > 0.0 {
+        weights.values_mut().for_each(|weight| *weight /= mean);
+    }
+    weights
 }
 
 fn thresholds(exit: &Node) -> Vec<f64> {
@@ -274,7 +340,8 @@ fn thresholds(exit: &Node) -> Vec<f64> {
     thresholds
 }
 
-fn only_threshold(exit: &Node) -> Option<f64> {
+/// The threshold that a tree of conditions asks for, where it asks for one only.
+pub fn only_threshold(exit: &Node) -> Option<f64> {
     match thresholds(exit).as_slice() {
         [threshold] => Some(*threshold),
         _ => None,
@@ -311,7 +378,7 @@ fn own_threshold(exit: &Node) -> Result<Option<f64>, Problem> {
 
 /// A judge that uses the agent's model likes what it wrote.
 fn judges_itself(
-    spec: &super::agent::AgentSpec,
+    spec: &AgentSpec,
     agent: &dyn Agent,
     panel: &Panel,
 ) -> Result<Option<String>, Problem> {
@@ -324,8 +391,7 @@ fn judges_itself(
     }) else {
         return Ok(None);
     };
-    let allowed = matches!(spec, super::agent::AgentSpec::Llm(llm) if llm.allow_self_judging);
-    if allowed {
+    if spec.allows_self_judging() {
         return Ok(Some(format!("the judge `{}` uses the agent's model `{model}`", seat.name)));
     }
     Err(Problem::new(
@@ -335,33 +401,6 @@ fn judges_itself(
             seat.name
         ),
     ))
-}
-
-/// Under a limit on money every model needs a price.
-fn unpriced(policy: &Policy, agent: &dyn Agent, panel: &Panel) -> Result<(), Problem> {
-    if policy.limits.micro_dollars.is_none() {
-        return Ok(());
-    }
-    let told = |who: &str| {
-        Problem::new(
-            "budget.usd",
-            format!(
-                "{who} has no price: set its `price` (zeros if it costs nothing), so that the limit can hold"
-            ),
-        )
-    };
-    if !agent.is_priced() || agent.worst_case("").is_some_and(|worst| worst.micro_dollars.is_none())
-    {
-        return Err(told("the agent's model"));
-    }
-    let case = Case::new("", "");
-    for seat in seats(panel) {
-        let plan = seat.judge.plan(&case);
-        if plan.calls > 0 && plan.cost_usd.is_none() {
-            return Err(told(&format!("the model of the judge `{}`", seat.name)));
-        }
-    }
-    Ok(())
 }
 
 fn checks(policy: &Policy, context: &BuildContext) -> Result<Vec<Check>, BuildError> {

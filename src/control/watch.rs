@@ -103,7 +103,7 @@ pub struct LoopView {
 /// # Errors
 /// When there is none, or its log is damaged.
 pub fn watch(loops: &Path, run: &str) -> Result<LoopView, LogError> {
-    let folder = loops.join(run);
+    let folder = super::review::above(loops, run).join(run);
     let path = folder.join("events.jsonl");
     // A name that leads elsewhere is no run.
     let is_name = Path::new(run).components().count() == 1 && !run.contains(['/', '\\']);

@@ -233,6 +233,14 @@ impl FieldMap {
         Ok(())
     }
 
+    /// These mappings and those of `more`, which win where both are about one field.
+    #[must_use]
+    pub fn overlaid(&self, more: &Self) -> Self {
+        let mut map = self.clone();
+        map.0.extend(more.0.iter().map(|(field, column)| (field.clone(), column.clone())));
+        map
+    }
+
     /// Keeps a column from filling a field by its name, since it is something else. A field
     /// that is mapped by hand stays so.
     pub(crate) fn free(&mut self, column: &str) {

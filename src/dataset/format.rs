@@ -19,6 +19,12 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether rows are cells, which have no lists or objects inside.
+    #[must_use]
+    pub fn is_table(self) -> bool {
+        matches!(self, Self::Csv | Self::SemicolonCsv | Self::Tsv)
+    }
+
     /// The format that a file's name says, and whether the name says gzip; `None` for an
     /// extension that is none of `.jsonl`, `.ndjson`, `.json`, `.csv`, `.tsv`, with or
     /// without `.gz`.

@@ -77,11 +77,18 @@ pub struct Skipped {
 impl Skipped {
     const SHOWN: usize = 5;
 
-    pub(crate) fn add(&mut self, error: &RowError) {
+    pub(crate) fn add(&mut self, error: &impl std::fmt::Display) {
         self.count += 1;
         if self.first.len() < Self::SHOWN {
             self.first.push(error.to_string());
         }
+    }
+
+    /// Adds what others left out.
+    pub(crate) fn extend(&mut self, others: &Self) {
+        self.count += others.count;
+        self.first.extend_from_slice(&others.first);
+        self.first.truncate(Self::SHOWN);
     }
 }
 

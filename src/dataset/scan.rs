@@ -10,6 +10,7 @@ use super::duplicates::{Place, Seen, hash_of};
 use super::error::DatasetError;
 use super::fields::AliasUsed;
 use super::reader::{CaseRow, OnBadRow, ReadOptions, Reader, Skipped};
+use super::row_numbers::RowNumbers;
 use super::source::{Digest, Source};
 
 /// What a data set holds.
@@ -45,6 +46,9 @@ pub struct Scan {
     pub labels: BTreeMap<String, u64>,
     /// Rows left out.
     pub skipped: Skipped,
+    /// Which row each case is.
+    #[serde(skip)]
+    pub rows: RowNumbers,
 }
 
 /// Checks a whole data set: every row can be used (or is skipped and counted, as the options
@@ -70,6 +74,7 @@ pub fn scan(source: &Source, options: &ReadOptions) -> Result<Scan, DatasetError
         labelled: 0,
         labels: BTreeMap::new(),
         skipped: Skipped::default(),
+        rows: RowNumbers::default(),
     };
     let mut seen = Seen::default();
     while let Some(row) = reader.next_row() {
@@ -106,6 +111,7 @@ pub fn scan(source: &Source, options: &ReadOptions) -> Result<Scan, DatasetError
 impl Scan {
     fn count_case(&mut self, row: &CaseRow) {
         let case = &row.case;
+        self.rows.add(self.count, row.number);
         self.count += 1;
         self.text_bytes += case.text_bytes() as u64;
         self.generated_ids += u64::from(row.generated_id);

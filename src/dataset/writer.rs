@@ -1,8 +1,8 @@
 //! Rows out: JSON Lines, a JSON list, CSV or TSV, plain or gzip, as the extension says.
 //!
 //! A file appears only when it is whole: rows go to a temporary file beside it, which takes
-//! its name in [`Writer::finish`]. Cells are written as they are; a cell that a spreadsheet
-//! would execute is the user's own data and is not changed.
+//! its name in [`Writer::finish`]. Cells are written as they are, so that what is written can
+//! be read again; only [`Writer::spreadsheet`] changes those that a spreadsheet would run.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -76,7 +76,12 @@ pub struct Writer {
     columns: Vec<String>,
     header: bool,
     rows: u64,
+    spreadsheet: bool,
 }
+
+/// What a cell of text begins with that a spreadsheet takes for a formula: the list of OWASP
+/// (CSV injection), full-width forms included.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
 impl Writer {
     /// Writes to `path` in the format that its extension says; `-` is standard output, in
@@ -117,7 +122,7 @@ impl Writer {
             Format::SemicolonCsv => table(stream, b';'),
             Format::Tsv => table(stream, b'\t'),
         };
-        Self { name, layout, columns: Vec::new(), header: false, rows: 0 }
+        Self { name, layout, columns: Vec::new(), header: false, rows: 0, spreadsheet: false }
     }
 
     /// Whether a row is cells (CSV, TSV), which have no lists or objects inside.
@@ -131,6 +136,16 @@ impl Writer {
     #[must_use]
     pub fn columns<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
         self.columns = columns.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// Makes CSV and TSV such that a spreadsheet opens them as they are meant: a byte order
+    /// mark says that they are UTF-8; text that would be run as a formula gets an apostrophe
+    /// before it, and stays changed when it is read again; a list of texts becomes one line
+    /// each. Numbers are numbers, negative ones too.
+    #[must_use]
+    pub fn spreadsheet(mut self) -> Self {
+        self.spreadsheet = true;
         self
     }
 
@@ -183,7 +198,12 @@ impl Writer {
                 });
             };
             cells[column] = if raw.starts_with('"') {
-                serde_json::from_str(raw).map_err(|e| unserialisable(e.to_string()))?
+                let text = serde_json::from_str(raw).map_err(|e| unserialisable(e.to_string()))?;
+                if self.spreadsheet { unrun(text) } else { text }
+            } else if let Some(lines) =
+                serde_json::from_str::<Vec<String>>(raw).ok().filter(|_| self.spreadsheet)
+            {
+                unrun(lines.join("\n"))
             } else if raw == "null" {
                 String::new()
             } else {
@@ -199,7 +219,11 @@ impl Writer {
             return Ok(());
         }
         self.header = true;
-        let columns = self.columns.clone();
+        let mut columns = self.columns.clone();
+        if self.spreadsheet {
+            columns = columns.into_iter().map(unrun).collect();
+            columns[0].insert(0, '\u{feff}');
+        }
         self.record(&columns)
     }
 
@@ -248,4 +272,9 @@ impl Writer {
     fn failed(&self, source: io::Error) -> DatasetError {
         DatasetError::Write { path: self.name.clone(), source }
     }
+}
+
+/// Text that a spreadsheet shows and does not run.
+fn unrun(text: String) -> String {
+    if text.starts_with(FORMULA) { format!("'{text}") } else { text }
 }

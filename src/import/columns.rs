@@ -13,7 +13,7 @@ use super::document::number_of;
 use super::error::ImportError;
 use super::sheet::Sheet;
 use crate::dataset::{
-    Judgement, Label, LabelSource, LabelValue, ReadOptions, Reader, Skipped, Source,
+    Judgement, Label, LabelSource, LabelValue, OnBadRow, ReadOptions, Reader, Skipped, Source,
 };
 use crate::verdict::Status;
 
@@ -47,6 +47,15 @@ pub(super) fn read(
         return Err(ImportError::NoColumns);
     }
     let named = || options.judges.iter().chain(&options.labels);
+    for (i, own) in named().enumerate() {
+        if let Some(first) = named().take(i).find(|first| first.column == own.column) {
+            return Err(ImportError::ColumnTwice {
+                column: own.column.clone(),
+                first: first.name.clone(),
+                second: own.name.clone(),
+            });
+        }
+    }
     let mut map = options.map.clone();
     // `rating` would be read as a label, and may be a judge's.
     named().for_each(|own| map.free(&own.column));
@@ -59,6 +68,7 @@ pub(super) fn read(
     let source = Source::open(path)?;
     let mut reader = Reader::open(&source, &reading)?;
     let mut met = vec![false; named().count()];
+    let mut skipped = Skipped::default();
     while let Some(row) = reader.next_row() {
         let row = row.map_err(crate::dataset::DatasetError::from)?;
         let place = format!("line {}", row.line);
@@ -71,13 +81,18 @@ pub(super) fn read(
         if row.generated_id {
             case.id = case.content_id();
         }
+        let cells = match cells_of(cells, options, sheet, &place) {
+            Err(error) if options.on_bad_row == OnBadRow::Skip => {
+                skipped.add(&error);
+                continue;
+            }
+            cells => cells?,
+        };
         let id = sheet.case(case, &place)?;
         for label in row.labels {
             sheet.label(Label { case: id.clone(), ..label })?;
         }
-        let mut cells = cells.into_iter();
-        for own in &options.judges {
-            let score = score(cells.next().flatten(), &own.column, sheet, &place)?;
+        for (own, score) in options.judges.iter().zip(cells.scores) {
             if score.is_none() {
                 sheet.note(format!("no score of `{}`: `abstained`", own.name), &place);
             }
@@ -95,8 +110,8 @@ pub(super) fn read(
             };
             sheet.judgement(judgement, &place)?;
         }
-        for own in &options.labels {
-            match label(cells.next().flatten(), &own.column, sheet, &place)? {
+        for (own, label) in options.labels.iter().zip(cells.labels) {
+            match label {
                 Some(value) => sheet.label(Label {
                     case: id.clone(),
                     rater: own.name.clone(),
@@ -120,7 +135,32 @@ pub(super) fn read(
     for (own, _) in named().zip(&met).filter(|(_, met)| !**met) {
         sheet.note(format!("the column `{}` is empty throughout", own.column), "header");
     }
-    Ok(reader.skipped().clone())
+    skipped.extend(reader.skipped());
+    Ok(skipped)
+}
+
+/// What the named columns of a row hold.
+struct Cells {
+    scores: Vec<Option<f64>>,
+    labels: Vec<Option<LabelValue>>,
+}
+
+fn cells_of(
+    cells: Vec<Option<Value>>,
+    options: &ImportOptions,
+    sheet: &Sheet,
+    place: &str,
+) -> Result<Cells, ImportError> {
+    let mut cells = cells.into_iter();
+    let scores = options.judges.iter().zip(&mut cells);
+    let scores = scores
+        .map(|(own, cell)| score(cell, &own.column, sheet, place))
+        .collect::<Result<_, _>>()?;
+    let labels = options.labels.iter().zip(cells);
+    let labels = labels
+        .map(|(own, cell)| label(cell, &own.column, sheet, place))
+        .collect::<Result<_, _>>()?;
+    Ok(Cells { scores, labels })
 }
 
 fn score(

@@ -158,6 +158,18 @@ pub enum ImportError {
         /// What was written.
         text: String,
     },
+    /// A column that is named twice.
+    #[error(
+        "the column `{column}` is named twice, for `{first}` and for `{second}`: a column is the scores of one judge or the labels of one rater"
+    )]
+    ColumnTwice {
+        /// The column.
+        column: String,
+        /// Who has it first.
+        first: String,
+        /// Who has it again.
+        second: String,
+    },
     /// A `--label-from` that says too little.
     #[error(
         "`{text}` says not what the truth rests on: expected `JUDGE=human`, `JUDGE=ground_truth` or `JUDGE=model`"

@@ -60,6 +60,12 @@ pub trait Judge: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The criteria that it scores with their weights in its score; empty where it scores none,
+    /// or they are not known before it is asked.
+    fn criterion_weights(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
     /// Whether what it costs is known only from its answers, so that no plan holds it.
     fn reports_cost(&self) -> bool {
         false

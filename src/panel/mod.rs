@@ -464,12 +464,28 @@ impl Panel {
         }
         warnings.extend(self.profile().map(InForce::warnings).unwrap_or_default());
         warnings.extend(self.idle_weights());
+        warnings.extend(self.outage());
         if self.sequential && !self.asks_in_turn() {
             warnings.push(
                 "`sequential` has no effect under this profile: a higher vote may lower its key, or it is about one criterion; every judge is asked".to_owned(),
             );
         }
         warnings
+    }
+
+    /// Whether the votes that ask no model fill the quorum, so that in an outage of all models
+    /// they decide alone.
+    fn outage(&self) -> Option<String> {
+        let votes = || self.seats.iter().filter(|seat| seat.rules().votes());
+        let models = votes().filter(|seat| seat.judge.kind() == "llm").count() as u32;
+        let others = votes().count() as u32 - models;
+        (models > 0 && others >= self.rules.quorum).then(|| {
+            format!(
+                "the judges that ask no model fill the quorum of {}, so in an outage of all models they decide alone (the ruling then says `degraded`): `quorum = {}` leaves such a case undecided",
+                self.rules.quorum,
+                others + 1
+            )
+        })
     }
 
     /// Judges whose weight the aggregator does not look at.

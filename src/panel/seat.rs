@@ -80,6 +80,24 @@ impl Seat {
         }
     }
 
+    /// Whether its criteria are its own. A rubric's are the same for every judge that uses it; a
+    /// rule's or a command's must not be merged with another's of the same name.
+    fn has_own_criteria(&self) -> bool {
+        matches!(self.judge.kind(), "rule" | "command" | "observe")
+    }
+
+    /// The name that a criterion of its judge has in verdicts.
+    fn criterion(&self, name: &str) -> String {
+        if self.has_own_criteria() { format!("{}/{name}", self.name) } else { name.to_owned() }
+    }
+
+    /// The weights of its criteria, as far as they are known before it is asked.
+    #[must_use]
+    pub fn criterion_weights(&self) -> Vec<(String, f64)> {
+        let own = self.judge.criterion_weights().into_iter();
+        own.map(|(name, weight)| (self.criterion(&name), weight)).collect()
+    }
+
     /// The samples that none of these verdicts is of.
     pub(super) fn open_samples(&self, verdicts: &[Verdict]) -> Vec<u32> {
         let have =
@@ -152,7 +170,7 @@ impl Seat {
         verdict.fingerprint = self.judge.fingerprint().clone();
         verdict.sample = sample;
         let kind = self.judge.kind();
-        let complains = matches!(kind, "rule" | "command" | "observe");
+        let complains = self.has_own_criteria();
         // The mark is a seat's to set; only a recording brings it along.
         let turned = kind == "replay" && inverted::is_inverted(&verdict);
         if !turned {
@@ -161,12 +179,8 @@ impl Seat {
         if self.invert && !turned && verdict.status == Status::Ok {
             inverted::invert(&mut verdict, complains);
         }
-        // A rubric's criteria are the same for every judge that uses it; a rule's or a
-        // command's are its own, and must not be merged with another's of the same name.
-        if complains {
-            for criterion in &mut verdict.criteria {
-                criterion.name = format!("{}/{}", self.name, criterion.name);
-            }
+        for criterion in &mut verdict.criteria {
+            criterion.name = self.criterion(&criterion.name);
         }
         if verdict.latency_ms == 0 {
             verdict.latency_ms = elapsed.as_millis() as u64;

@@ -3,7 +3,9 @@
 //! Short by force: a test command's output goes into a prompt twice on some hosts, so every
 //! line has to earn its place.
 
-use super::words::{missing_flags, number, panel_score, plural, profile, reason};
+use super::words::{
+    degraded, finding, missing_flags, number, panel_score, plural, profile, reason,
+};
 use crate::ruling::{Decision, Reason, Ruling};
 
 /// Lines at most: a loop's next prompt has to hold them.
@@ -33,9 +35,7 @@ pub fn advice(ruling: &Ruling, reader: Reader) -> String {
         plural(u64::from(ruling.votes_declared), "vote", "votes"),
         reason(ruling)
     )];
-    if ruling.degraded {
-        lines.push("degraded: a vote is missing".into());
-    }
+    lines.extend(degraded(ruling));
     lines.extend(profile(ruling));
     if ruling.decision == Decision::Accept {
         return lines.join("\n");
@@ -70,16 +70,8 @@ pub fn advice(ruling: &Ruling, reader: Reader) -> String {
         });
     } else {
         lines.push("next, change:".into());
-        for finding in &ruling.feedback {
-            let criterion =
-                finding.criterion.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-            let against = match finding.contradicted_by.as_slice() {
-                [] => String::new(),
-                judges => format!("; {} disagree(s)", judges.join(", ")),
-            };
-            let text =
-                format!("- {criterion}{} [{}{against}]", finding.text, finding.judges.join(", "));
-            lines.extend(text.lines().map(str::to_owned));
+        for own in &ruling.feedback {
+            lines.extend(format!("- {}", finding(own)).lines().map(str::to_owned));
         }
     }
     shortened(lines, reader)

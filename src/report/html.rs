@@ -9,13 +9,13 @@ use minijinja::{Environment, Value, context};
 
 use super::markdown::share;
 use super::words::{
-    beginning, decision, first_finding, is_shared, marks, new_findings, number, panel_score, plain,
-    plain_lines, plural, reason, vote,
+    beginning, decision, first_finding, is_shared, marks, number, panel_score, plain, plain_lines,
+    plural, reason, source_name, two, vote,
 };
-use super::{About, Judged, ReportError, Worth, Written, page, totals};
+use super::{About, Beside, Judged, ReportError, Worth, Written, page, totals};
 use crate::case::Case;
 use crate::ruling::{Reason, Ruling, Vote};
-use crate::run::{JudgeTally, Tally};
+use crate::run::{JudgeTally, SourceResult, Tally};
 use crate::verdict::{Status, Verdict};
 
 /// Cases on a page: about the most that a browser sorts and filters without a pause.
@@ -68,13 +68,14 @@ pub fn write_in(
     out.write_all(shell.head(&plain(&about.panel), &facts)?.as_bytes())?;
     out.write_all(top(&environment, about, &tally, &worth, &names, most)?.as_bytes())?;
     let mut written = Written::default();
-    cases.each(&mut |case, ruling| {
+    cases.each_beside(&mut |case, ruling, beside| {
         if written.cases == most {
             written.left_out += 1;
             return Ok(());
         }
         written.cases += 1;
-        let row = environment.get_template("case.html")?.render(row(case, ruling, &names))?;
+        let row =
+            environment.get_template("case.html")?.render(row(case, ruling, beside, &names))?;
         Ok(out.write_all(row.as_bytes())?)
     })?;
     out.write_all(b"</table></div>\n")?;
@@ -89,7 +90,7 @@ pub fn write_in(
 /// A fault of this program.
 #[cfg(feature = "server")]
 pub(crate) fn case_body(case: &Case, ruling: &Ruling) -> Result<String, ReportError> {
-    Ok(page::environment().render_str(CASE, row(case, ruling, &[]))?)
+    Ok(page::environment().render_str(CASE, row(case, ruling, Beside::default(), &[]))?)
 }
 
 fn top(
@@ -124,16 +125,16 @@ fn top(
         .collect();
     let judges: Vec<Value> = tally.judges.iter().map(judge).collect();
     let shown = tally.cases.min(most);
+    let sources: Vec<Value> = tally.by_source().iter().map(source).collect();
     let values = context! {
         notes => about.notes.iter().map(|note| marked(&plain(note))).collect::<Vec<_>>(), accepted => tally.accepted, rejected => tally.rejected,
-        undecided => tally.undecided, cases => tally.cases, bar, lines, judges,
+        undecided => tally.undecided, cases => tally.cases, bar, lines, judges, sources,
         columns => names.iter().map(|name| plain(name)).collect::<Vec<_>>(), shown, left_out => tally.cases - shown,
     };
     Ok(environment.render_str(TOP, values)?)
 }
 
 fn judge(judge: &JudgeTally) -> Value {
-    let two = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
     let others: Vec<String> = judge
         .statuses
         .present()
@@ -147,6 +148,27 @@ fn judge(judge: &JudgeTally) -> Value {
     }
 }
 
+/// One source's row.
+fn source(own: &SourceResult) -> Value {
+    let share = own.accepted_share.as_ref();
+    context! {
+        name => plain(&source_name(own)), cases => own.cases, accepted => own.accepted,
+        rejected => own.rejected, undecided => own.undecided,
+        share => context! {
+            value => share.map(|share| share.point.to_string()).unwrap_or_default(),
+            text => two(share.map(|share| share.point)),
+            detail => share
+                .map(|own| format!("[{:.2}, {:.2}] n={}", own.lower, own.upper, own.n))
+                .unwrap_or_default(),
+        },
+        mean => figure(own.mean_score),
+        detail => own
+            .margin
+            .map(|margin| format!("± {margin:.2} n={}", own.scored))
+            .unwrap_or_else(|| format!("n={}", own.scored)),
+    }
+}
+
 /// A number as it is sorted by and as it is shown.
 fn figure(value: Option<f64>) -> Value {
     context! {
@@ -155,7 +177,7 @@ fn figure(value: Option<f64>) -> Value {
     }
 }
 
-fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
+fn row(case: &Case, ruling: &Ruling, beside: Beside, names: &[&str]) -> Value {
     let found = |name: &str| ruling.votes.iter().find(|vote| vote.judge == name);
     let columns: Vec<Value> = names
         .iter()
@@ -205,7 +227,7 @@ fn row(case: &Case, ruling: &Ruling, names: &[&str]) -> Value {
         .collect();
     let verdicts: Vec<Value> = ruling.verdicts.iter().map(|v| verdict(v, &ruling.votes)).collect();
     context! {
-        id => plain(&case.id), decision => ruling.decision.name(), marks => marks(ruling).join(", "),
+        id => plain(&case.id), row => beside.row, label => beside.words(), wrong => beside.mistake.is_some(), decision => ruling.decision.name(), marks => marks(ruling).join(", "),
         by => decision(ruling).strip_prefix(ruling.decision.name()).unwrap_or_default().trim_start_matches(": "),
         score => context! {
             value => ruling.score.map(|score| score.get().to_string()).unwrap_or_default(),
@@ -290,7 +312,7 @@ fn verdict(verdict: &Verdict, votes: &[Vote]) -> Value {
     let required = if of.is_some_and(|vote| vote.required) { ", required" } else { "" };
     let uncounted = if of.is_some_and(|vote| !vote.counted) { ", not counted" } else { "" };
     let mut said: Vec<String> =
-        verdict.detail.iter().chain(new_findings(verdict)).cloned().collect();
+        verdict.detail.iter().chain(verdict.new_findings()).cloned().collect();
     for criterion in &verdict.criteria {
         let because = criterion.feedback.as_ref().map(|t| format!(": {t}")).unwrap_or_default();
         said.push(format!("{} {}{because}", criterion.name, number(criterion.score)));

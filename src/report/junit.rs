@@ -10,8 +10,8 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use super::escape::xml_characters;
-use super::words::{beginning, marks, panel_score, profile, reason, vote};
-use super::{About, Judged, ReportError, Worth, Written, totals};
+use super::words::{beginning, finding, marks, panel_score, profile, reason, vote};
+use super::{About, Beside, Judged, ReportError, Worth, Written, totals};
 use crate::case::Case;
 use crate::ruling::{Decision, Ruling};
 
@@ -60,9 +60,9 @@ pub fn write(
     xml.write_event(Event::Start(suite))?;
     properties(&mut xml, about, &worth)?;
     let mut written = Written::default();
-    cases.each(&mut |case, ruling| {
+    cases.each_beside(&mut |case, ruling, beside| {
         written.cases += 1;
-        test_case(&mut xml, &name, case, ruling)
+        test_case(&mut xml, &name, case, ruling, beside)
     })?;
     xml.write_event(Event::End(BytesEnd::new("testsuite")))?;
     xml.write_event(Event::End(BytesEnd::new("testsuites")))?;
@@ -97,8 +97,10 @@ fn test_case(
     suite: &str,
     case: &Case,
     ruling: &Ruling,
+    beside: Beside,
 ) -> Result<(), ReportError> {
     let mut element = BytesStart::new("testcase");
+    // Build servers follow a test by its name, so the row is no part of it.
     element.push_attribute(("name", xml_characters(&case.id).as_str()));
     element.push_attribute(("classname", suite));
     element.push_attribute(("time", format!("{:.3}", time(ruling)).as_str()));
@@ -119,7 +121,7 @@ fn test_case(
         xml.write_event(Event::End(BytesEnd::new(tag)))?;
     }
     xml.write_event(Event::Start(BytesStart::new("system-out")))?;
-    text(xml, &votes(case, ruling))?;
+    text(xml, &votes(case, ruling, beside))?;
     xml.write_event(Event::End(BytesEnd::new("system-out")))?;
     Ok(xml.write_event(Event::End(BytesEnd::new("testcase")))?)
 }
@@ -140,15 +142,14 @@ fn why(ruling: &Ruling) -> String {
             lines.push(format!("{}: {} {detail}", verdict.judge, verdict.status));
         }
     }
-    for finding in &ruling.feedback {
-        lines.push(format!("{} [{}]", finding.text, finding.judges.join(", ")));
-    }
+    lines.extend(ruling.feedback.iter().map(finding));
     lines.join("\n")
 }
 
-fn votes(case: &Case, ruling: &Ruling) -> String {
-    let mut lines: Vec<String> =
-        ruling.votes.iter().map(|v| format!("{}: {}", v.judge, vote(v))).collect();
+fn votes(case: &Case, ruling: &Ruling, beside: Beside) -> String {
+    let row = beside.row.map(|row| format!("row {row}"));
+    let mut lines: Vec<String> = row.into_iter().chain(beside.words()).collect();
+    lines.extend(ruling.votes.iter().map(|v| format!("{}: {}", v.judge, vote(v))));
     if !marks(ruling).is_empty() {
         lines.push(marks(ruling).join(", "));
     }

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::escape::markdown_code;
 use super::words::{self, plural, shortened};
-use super::{About, Judged, ReportError, Worth, Written, totals};
+use super::{About, Beside, Judged, ReportError, Worth, Written, totals};
 use crate::ruling::{Decision, Ruling};
 use crate::run::Tally;
 use crate::verdict::Status;
@@ -34,12 +34,13 @@ pub fn write(
         writeln!(out, "- {line}")?;
     }
     judges(out, &tally)?;
+    sources(out, &tally)?;
     let names: Vec<&str> = tally.judges.iter().map(|judge| judge.name.as_str()).collect();
     header(out, &names)?;
     let mut written = Written::default();
-    cases.each(&mut |_, ruling| {
+    cases.each_beside(&mut |_, ruling, beside| {
         written.cases += 1;
-        Ok(row(out, ruling, &names)?)
+        Ok(row(out, ruling, beside, &names)?)
     })?;
     writeln!(out, "\nIn brackets: votes that are not counted. `-`: no score.")?;
     Ok(written)
@@ -88,7 +89,6 @@ fn judges(out: &mut dyn Write, tally: &Tally) -> Result<(), ReportError> {
     writeln!(out, "\n## Judges\n")?;
     writeln!(out, "| judge | votes | mean | 95% ± | outvoted | without a vote |")?;
     writeln!(out, "| --- | ---: | ---: | ---: | ---: | --- |")?;
-    let two = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
     for judge in &tally.judges {
         let others: Vec<String> = judge
             .statuses
@@ -101,10 +101,39 @@ fn judges(out: &mut dyn Write, tally: &Tally) -> Result<(), ReportError> {
             "| {} | {} | {} | {} | {} | {} |",
             markdown_code(&judge.name),
             judge.votes,
-            two(judge.mean_score),
-            two(judge.margin()),
+            words::two(judge.mean_score),
+            words::two(judge.margin()),
             judge.outvoted,
             others.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+/// How each source fared, where cases name one.
+fn sources(out: &mut dyn Write, tally: &Tally) -> Result<(), ReportError> {
+    let sources = tally.by_source();
+    if sources.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Sources\n")?;
+    writeln!(
+        out,
+        "| source | cases | accepted | rejected | undecided | accepted of the decided, 95% | mean score | 95% ± |"
+    )?;
+    writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")?;
+    for own in &sources {
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            markdown_code(&words::source_name(own)),
+            own.cases,
+            own.accepted,
+            own.rejected,
+            own.undecided,
+            words::of_share(own.accepted_share.as_ref()),
+            words::two(own.mean_score),
+            words::two(own.margin)
         )?;
     }
     Ok(())
@@ -118,7 +147,12 @@ fn header(out: &mut dyn Write, names: &[&str]) -> Result<(), ReportError> {
     Ok(())
 }
 
-fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<()> {
+fn row(
+    out: &mut dyn Write,
+    ruling: &Ruling,
+    beside: Beside,
+    names: &[&str],
+) -> std::io::Result<()> {
     let by = match words::vetoes(ruling).as_slice() {
         [] => String::new(),
         judges => format!(" by {}", markdown_code(&judges.join(", "))),
@@ -129,10 +163,10 @@ fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<
         Decision::Undecided => "*undecided*",
     };
     let decision = format!("{decision}{by}");
-    let marks = match words::marks(ruling).as_slice() {
-        [] => String::new(),
-        marks => format!(" ({})", marks.join(", ")),
-    };
+    let marks: Vec<String> =
+        words::marks(ruling).into_iter().map(str::to_owned).chain(beside.words()).collect();
+    let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+    let at = beside.row.map_or_else(String::new, |row| format!(" row {row}"));
     let votes: String = names
         .iter()
         .map(|name| match ruling.votes.iter().find(|vote| vote.judge == *name) {
@@ -151,7 +185,7 @@ fn row(out: &mut dyn Write, ruling: &Ruling, names: &[&str]) -> std::io::Result<
     };
     writeln!(
         out,
-        "| {} | {decision}{marks} | {} |{votes} {why} |",
+        "| {}{at} | {decision}{marks} | {} |{votes} {why} |",
         markdown_code(&shortened(&ruling.case, ID)),
         words::panel_score(ruling)
     )

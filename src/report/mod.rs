@@ -29,6 +29,7 @@ use crate::dataset::Sink;
 use crate::panel::PanelSpec;
 use crate::ruling::Ruling;
 use crate::run::Tally;
+use crate::run::truth::Mistake;
 use crate::store::StoreError;
 
 /// What a report is written as.
@@ -101,6 +102,29 @@ impl About {
     }
 }
 
+/// What is known of a judged case beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// The row of the data that it was, where its id is a hash and says nothing to a person.
+    pub row: Option<u64>,
+    /// `good` or `bad`, by its label.
+    pub truth: Option<&'static str>,
+    /// Which way the decision contradicts the label.
+    pub mistake: Option<Mistake>,
+}
+
+impl Beside {
+    /// The label, and the mistake where there is one, in words.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let truth = self.truth?;
+        Some(match self.mistake {
+            Some(mistake) => format!("{}: labelled {truth}", mistake.words()),
+            None => format!("labelled {truth}"),
+        })
+    }
+}
+
 /// Cases with their rulings, in order, as often as asked.
 pub trait Judged {
     /// Calls `visit` with each.
@@ -111,6 +135,17 @@ pub trait Judged {
         &self,
         visit: &mut dyn FnMut(&Case, &Ruling) -> Result<(), ReportError>,
     ) -> Result<(), ReportError>;
+
+    /// The same with what is known of each beside it.
+    ///
+    /// # Errors
+    /// As [`Judged::each`].
+    fn each_beside(
+        &self,
+        visit: &mut dyn FnMut(&Case, &Ruling, Beside) -> Result<(), ReportError>,
+    ) -> Result<(), ReportError> {
+        self.each(&mut |case, ruling| visit(case, ruling, Beside::default()))
+    }
 }
 
 /// One case, judged by itself.
@@ -178,7 +213,7 @@ fn totals(cases: &dyn Judged) -> Result<(Tally, Worth), ReportError> {
     let mut tally = Tally::default();
     let mut worth = Worth::default();
     cases.each(&mut |case, ruling| {
-        tally.add(ruling, case.group.as_deref());
+        tally.add(ruling, case.into());
         worth.add(ruling);
         Ok(())
     })?;

@@ -1,9 +1,10 @@
 //! The cases of a stored run, all of them or a selection.
 
-use super::{About, Judged, ReportError};
+use super::{About, Beside, Judged, ReportError};
 use crate::case::Case;
 use crate::panel::PanelSpec;
 use crate::ruling::Ruling;
+use crate::run::rows::{each_judged_at, row_numbers};
 use crate::run::select::Selection;
 use crate::store::{RunRecord, RunState, Store};
 
@@ -19,6 +20,17 @@ pub struct StoredRun<'a> {
 }
 
 impl StoredRun<'_> {
+    /// What the labels say of a case, where they are known; its row left out.
+    #[must_use]
+    pub fn beside(&self, case: &Case, ruling: &Ruling) -> Beside {
+        let truth = self.selection.truth.as_ref();
+        Beside {
+            row: None,
+            truth: truth.and_then(|truth| truth.word(&case.id)),
+            mistake: self.selection.mistake(ruling),
+        }
+    }
+
     /// What a report on it is about.
     #[must_use]
     pub fn about(&self) -> About {
@@ -56,9 +68,20 @@ impl Judged for StoredRun<'_> {
         &self,
         visit: &mut dyn FnMut(&Case, &Ruling) -> Result<(), ReportError>,
     ) -> Result<(), ReportError> {
-        let (store, number) = (self.store, self.run.number);
-        crate::run::rows::each_judged(store, number, |case, ruling| {
-            if self.selection.takes(&ruling) { visit(&case, &ruling) } else { Ok(()) }
+        self.each_beside(&mut |case, ruling, _| visit(case, ruling))
+    }
+
+    fn each_beside(
+        &self,
+        visit: &mut dyn FnMut(&Case, &Ruling, Beside) -> Result<(), ReportError>,
+    ) -> Result<(), ReportError> {
+        let rows = row_numbers(self.run);
+        each_judged_at(self.store, self.run.number, |place, case, ruling| {
+            if !self.selection.takes(&ruling) {
+                return Ok(());
+            }
+            let row = if case.has_content_id() { rows.of(place) } else { None };
+            visit(&case, &ruling, Beside { row, ..self.beside(&case, &ruling) })
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Numbers and reasons in words, the same in every report and on the terminal.
 
 use crate::panel::PanelSpec;
+use crate::panel::decide::NOT_NEEDED;
 use crate::ruling::{Decision, Finding, Reason, Ruling, Vote};
+use crate::run::{Share, SourceResult};
 use crate::score::Score;
-use crate::verdict::Verdict;
 
 /// A score with two decimals, or a dash.
 #[must_use]
@@ -32,6 +33,35 @@ pub fn vote(vote: &Vote) -> String {
         None => vote.status.name().to_owned(),
     };
     if vote.counted { text } else { format!("({text})") }
+}
+
+/// Whose vote is missing, and why; `None` where none is.
+#[must_use]
+pub fn degraded(ruling: &Ruling) -> Option<String> {
+    if !ruling.degraded {
+        return None;
+    }
+    let needed = |judge: &str| {
+        !ruling.verdicts.iter().any(|own| own.judge == judge && own.notes.contains_key(NOT_NEEDED))
+    };
+    let silent: Vec<String> = ruling
+        .votes
+        .iter()
+        .filter(|own| own.counted && own.score.is_none() && needed(&own.judge))
+        .map(|own| format!("`{}` ({})", own.judge, own.status))
+        .collect();
+    Some(format!("degraded: no vote of {}", silent.join(", ")))
+}
+
+/// A finding with its criterion before it and its judges behind.
+#[must_use]
+pub fn finding(own: &Finding) -> String {
+    let criterion = own.criterion.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let against = match own.contradicted_by.as_slice() {
+        [] => String::new(),
+        judges => format!("; {} disagree(s)", judges.join(", ")),
+    };
+    format!("{criterion}{} [{}{against}]", own.text, own.judges.join(", "))
 }
 
 /// Why a panel decided so.
@@ -87,10 +117,7 @@ pub fn decision(ruling: &Ruling) -> String {
 #[must_use]
 pub fn vetoes(ruling: &Ruling) -> Vec<&str> {
     let Reason::RequiredJudge { judge: first } = &ruling.reason else { return Vec::new() };
-    let below = |vote: &Vote| {
-        let score = vote.mapped.or(vote.score.map(Score::get));
-        vote.required && score.is_some_and(|score| score < ruling.threshold)
-    };
+    let below = |vote: &Vote| vote.required && ruling.vote_accepts(vote) == Some(false);
     let others = ruling.votes.iter().filter(|vote| vote.judge != *first && below(vote));
     std::iter::once(first.as_str()).chain(others.map(|vote| vote.judge.as_str())).collect()
 }
@@ -127,21 +154,6 @@ pub fn missing_flags(ruling: &Ruling) -> Vec<&'static str> {
         })
     };
     FLAGS.into_iter().filter(|(field, _)| lacks(field)).map(|(_, flag)| flag).collect()
-}
-
-/// A verdict's findings that do not stand in its criteria already.
-pub fn new_findings(verdict: &Verdict) -> impl Iterator<Item = &String> {
-    let said = |finding: &str| {
-        verdict.criteria.iter().any(|criterion| {
-            let own = criterion.feedback.as_deref().map(str::trim);
-            let rest = finding
-                .strip_prefix(criterion.name.as_str())
-                .and_then(|rest| rest.strip_prefix(':'))
-                .map(str::trim);
-            own.is_some_and(|own| own == finding.trim() || Some(own) == rest)
-        })
-    };
-    verdict.feedback.iter().filter(move |finding| !said(finding))
 }
 
 /// Whether a finding says more than one judge's verdict does: several found it, or some
@@ -262,6 +274,39 @@ pub fn shortened(text: &str, most: usize) -> String {
     let start: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(count - tail).collect();
     format!("{start}…{end}")
+}
+
+/// A number with two decimals, or a dash.
+#[must_use]
+pub fn two(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".into(), |value| format!("{value:.2}"))
+}
+
+/// A share with its interval and n, or a dash.
+#[must_use]
+pub fn of_share(share: Option<&Share>) -> String {
+    share.map_or_else(
+        || "-".into(),
+        |own| format!("{:.2} [{:.2}, {:.2}] n = {}", own.point, own.lower, own.upper, own.n),
+    )
+}
+
+/// What a source is called; in brackets the cases that name none.
+#[must_use]
+pub fn source_name(of: &SourceResult) -> String {
+    of.source.clone().unwrap_or_else(|| "(no source)".to_owned())
+}
+
+/// A case's id, shortened to `most` characters, with its row where the id alone says nothing.
+#[must_use]
+pub fn case_name(id: &str, row: Option<u64>, most: usize) -> String {
+    match row {
+        Some(row) => {
+            let row = format!("row {row}");
+            format!("{} {row}", shortened(id, most.saturating_sub(row.len() + 1)))
+        }
+        None => shortened(id, most),
+    }
 }
 
 /// The beginning of a text, and how much was left out.

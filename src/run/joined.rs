@@ -67,6 +67,8 @@ pub struct WithCase<'a, R: Serialize> {
 pub struct CaseFields<'a> {
     /// The case.
     pub case: &'a Case,
+    /// The row of the data that it was, from 1, where that is known.
+    pub row: Option<u64>,
     /// Its labels, where they are known.
     pub labels: &'a [Label],
     /// How they are laid out.
@@ -76,6 +78,7 @@ pub struct CaseFields<'a> {
 impl CaseFields<'_> {
     fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let case = self.case;
+        map.serialize_entry("row", &self.row)?;
         for (name, value) in case.fields() {
             map.serialize_entry(name, value)?;
         }
@@ -118,6 +121,18 @@ impl Serialize for CaseFields<'_> {
         self.entries(&mut map)?;
         map.end()
     }
+}
+
+/// A row with what the label of its case says after its own fields.
+#[derive(Debug, Serialize)]
+pub struct WithTruth<'a, R: Serialize> {
+    /// The row.
+    #[serde(flatten)]
+    pub row: &'a R,
+    /// `good`, `bad`, or nothing without a label.
+    pub truth: Option<&'static str>,
+    /// `false_acceptance` or `false_rejection` where the decision contradicts the label.
+    pub mistake: Option<&'static str>,
 }
 
 /// One case as a row: its ruling, and each judge's vote as a column.
@@ -171,7 +186,11 @@ impl Serialize for WideRow<'_> {
             .ruling
             .feedback
             .iter()
-            .map(|finding| format!("{} [{}]", finding.text, finding.judges.join(", ")))
+            .map(|finding| {
+                let about =
+                    finding.criterion.as_ref().map_or_else(String::new, |c| format!("{c}: "));
+                format!("{about}{} [{}]", finding.text, finding.judges.join(", "))
+            })
             .collect();
         let text = |lines: Vec<String>| (!lines.is_empty()).then(|| lines.join("\n"));
         map.serialize_entry("without_vote", &text(missing))?;

@@ -8,8 +8,12 @@
 pub mod joined;
 pub mod rows;
 pub mod select;
+mod share;
+mod sources;
 mod tally;
+pub mod truth;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,27 +22,29 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use self::tally::{AcceptedShare, JudgeTally, Tally};
+pub use self::share::Share;
+pub use self::sources::{MOST_SOURCES, SourceResult};
+pub use self::tally::{JudgeTally, Origin, Tally};
 use crate::case::Case;
 use crate::panel::decide::NOT_NEEDED;
 use crate::panel::{Known, Listener, Panel};
 use crate::provider::{CallContext, Ledger, Places, ReplyStore};
 use crate::ruling::Ruling;
-use crate::store::{RunRecord, RunState, Store, StoreError, Writer};
+use crate::store::{RunState, Store, StoreError, Writer};
 use crate::verdict::{Status, Verdict};
 
 /// Cases read ahead of the judges.
 const READ_AHEAD: usize = 64;
 
-/// Where a run is kept.
+/// Where a run is kept. Owned, so that a task of its own can run it.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
-    /// The store that has the run's record.
-    pub store: &'a Store,
-    /// The record.
-    pub run: &'a RunRecord,
+pub struct Place {
+    /// Path of the store that has the run's record.
+    pub store: PathBuf,
+    /// The record's number.
+    pub run: i64,
     /// The store's writer.
-    pub writer: &'a Writer,
+    pub writer: Writer,
     /// Replies of model servers.
     pub replies: Arc<dyn ReplyStore>,
 }
@@ -86,8 +92,8 @@ pub enum RunError {
     Task(String),
 }
 
-/// A ruling with its case's group.
-type Ruled = (Ruling, Option<String>);
+/// A ruling with its case's group and source.
+type Ruled = (Ruling, Option<String>, Option<String>);
 
 /// A case on its way to the panel.
 struct Work {
@@ -108,7 +114,7 @@ struct Work {
 pub async fn execute<C, E>(
     mut panel: Panel,
     cases: C,
-    place: &Place<'_>,
+    place: &Place,
     options: &Options,
     progress: &mut (dyn FnMut(&Tally) + Send),
 ) -> Result<Report, RunError>
@@ -129,7 +135,7 @@ where
         judge.can_change = matches!(kind, "llm" | "http" | "human" | "observe");
         judge.measures = matches!(kind, "rule" | "command" | "script" | "observe");
     }
-    let mut source = read(cases, Store::open(store.path())?, run.number, options.clone());
+    let mut source = read(cases, Store::open(store)?, *run, options.clone());
     let mut open: JoinSet<Result<Option<Ruled>, StoreError>> = JoinSet::new();
     let mut exhausted = false;
     let mut complete = true;
@@ -152,20 +158,21 @@ where
                     exhausted = true;
                 }
                 Some(Ok(Work { ruling: Some(ruling), case, .. })) => {
-                    tally.add(&ruling, case.group.as_deref());
+                    tally.add(&ruling, Origin::from(&case));
                     progress(&tally);
                 }
                 Some(Ok(work)) => {
                     let judged = judge(
-                        panel.clone(), work, run.number, (*writer).clone(), replies.clone(),
+                        panel.clone(), work, *run, writer.clone(), replies.clone(),
                         options.clone(),
                     );
                     open.spawn(judged);
                 }
             },
             Some(done) = open.join_next() => match done {
-                Ok(Ok(Some((ruling, group)))) => {
-                    tally.add(&ruling, group.as_deref());
+                Ok(Ok(Some((ruling, group, source)))) => {
+                    let origin = Origin { group: group.as_deref(), source: source.as_deref() };
+                    tally.add(&ruling, origin);
                     progress(&tally);
                 }
                 Ok(Ok(None)) => complete = false,
@@ -184,7 +191,7 @@ where
     let state =
         if complete && failure.is_none() { RunState::Finished } else { RunState::Interrupted };
     let summary = serde_json::to_string(&tally).ok();
-    let closed = writer.run_state(run.number, state, summary).await;
+    let closed = writer.run_state(*run, state, summary).await;
     match failure {
         Some(error) => Err(error),
         None => {
@@ -271,7 +278,7 @@ async fn judge(
         return Ok(None);
     }
     writer.ruling(run, position, &mut ruling).await?;
-    Ok(Some((ruling, case.group)))
+    Ok(Some((ruling, case.group, case.source)))
 }
 
 /// A case has no deadline of its own: its judges and its panel have.

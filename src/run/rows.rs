@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::case::Case;
+use crate::dataset::RowNumbers;
 use crate::ruling::{Reason, Ruling};
-use crate::store::{Store, StoreError};
+use crate::store::{ONE_BY_ONE, RunRecord, Store, StoreError};
 use crate::verdict::{CriterionScore, Verdict};
 
 /// A verdict as a row.
@@ -132,6 +133,19 @@ impl VerdictRow {
     }
 }
 
+impl VerdictRow {
+    /// The row of a verdict for people: its feedback with the criterion that each is about,
+    /// those of criteria that passed included.
+    #[must_use]
+    pub fn for_people(run: &str, case: &str, verdict: Verdict) -> Self {
+        let of_criteria = verdict.criteria.iter().filter_map(|criterion| {
+            Some(format!("{}: {}", criterion.name, criterion.feedback.as_ref()?))
+        });
+        let lines: Vec<String> = of_criteria.chain(verdict.new_findings().cloned()).collect();
+        Self { feedback: (!lines.is_empty()).then_some(lines), ..Self::new(run, case, verdict) }
+    }
+}
+
 impl RulingRow {
     /// The row of a ruling.
     #[must_use]
@@ -200,16 +214,45 @@ pub fn each_ruling<E: From<StoreError>>(
     run: i64,
     mut each: impl FnMut(Ruling) -> Result<(), E>,
 ) -> Result<(), E> {
+    each_ruling_at(store, run, |_, ruling| each(ruling))
+}
+
+/// The same with the place of each case, from 0.
+///
+/// # Errors
+/// As [`each_ruling`].
+pub fn each_ruling_at<E: From<StoreError>>(
+    store: &Store,
+    run: i64,
+    mut each: impl FnMut(u64, Ruling) -> Result<(), E>,
+) -> Result<(), E> {
     let mut failure = None;
     store.each_case(run, |position, _| {
         if failure.is_none()
             && let Some(ruling) = store.ruling(run, position)?
         {
-            failure = each(ruling).err();
+            failure = each(position, ruling).err();
         }
         Ok(())
     })?;
     failure.map_or(Ok(()), Err)
+}
+
+/// Which row of its data each case of a run was, by its place; unknown for a run of an earlier
+/// version that left rows out or took a split, and where there were no rows.
+#[must_use]
+pub fn row_numbers(run: &RunRecord) -> RowNumbers {
+    // The verb that started the run kept them among its options.
+    let options: Value = serde_json::from_str(&run.options).unwrap_or_default();
+    if run.data == ONE_BY_ONE {
+        return RowNumbers::unknown();
+    }
+    if let Some(kept) = options.get("rows") {
+        return serde_json::from_value(kept.clone()).unwrap_or_else(|_| RowNumbers::unknown());
+    }
+    let skipped = options.get("skipped_rows").and_then(Value::as_u64).unwrap_or_default();
+    let split = options.pointer("/reading/split").is_some_and(|split| !split.is_null());
+    if skipped > 0 || split { RowNumbers::unknown() } else { RowNumbers::default() }
 }
 
 /// Calls `each` with every case that has a ruling, and the ruling, in the data's order.
@@ -221,13 +264,25 @@ pub fn each_judged<E: From<StoreError>>(
     run: i64,
     mut each: impl FnMut(Case, Ruling) -> Result<(), E>,
 ) -> Result<(), E> {
+    each_judged_at(store, run, |_, case, ruling| each(case, ruling))
+}
+
+/// The same with the place of each case, from 0.
+///
+/// # Errors
+/// As [`each_judged`].
+pub fn each_judged_at<E: From<StoreError>>(
+    store: &Store,
+    run: i64,
+    mut each: impl FnMut(u64, Case, Ruling) -> Result<(), E>,
+) -> Result<(), E> {
     let mut failure = None;
     store.each_case(run, |position, _| {
         if failure.is_none()
             && let Some(ruling) = store.ruling(run, position)?
             && let Some(case) = store.case(run, position)?
         {
-            failure = each(case, ruling).err();
+            failure = each(position, case, ruling).err();
         }
         Ok(())
     })?;

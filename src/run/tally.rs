@@ -3,17 +3,17 @@
 //! Only sums are kept, so the memory is the same for ten cases and for ten million; where
 //! cases have a `group`, two counts a group.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::select::is_outvoted;
+use super::share::{Share, ShareCounts};
+use super::sources::{SourceResult, Sources};
+use crate::case::Case;
 use crate::judge::sources::{SCORE_SOURCE, ScoreSources};
 use crate::ruling::{Decision, Ruling};
-use crate::stats::Estimate;
-use crate::stats::bootstrap::{Resampling, clustered_proportion};
 use crate::stats::distribution::student_critical;
-use crate::stats::interval::wilson;
 use crate::verdict::{Status, StatusCounts, Verdict};
 
 /// Votes from which a judge can be said to give always the same score.
@@ -95,14 +95,14 @@ pub struct JudgeTally {
 
 /// Count, mean and sum of squared deviations, updated one value at a time (Welford, 1962).
 #[derive(Clone, Copy, Debug, Default)]
-struct Moments {
+pub(super) struct Moments {
     count: u64,
     mean: f64,
     squares: f64,
 }
 
 impl Moments {
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.count += 1;
         let before = value - self.mean;
         self.mean += before / self.count as f64;
@@ -111,8 +111,23 @@ impl Moments {
 
     /// Rounded to twelve decimals: answers come in any order, and the last digits of a sum
     /// depend on it.
-    fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| rounded(self.mean))
+    }
+
+    /// Values added.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Half the width of the 95% interval of the mean (Student's t); `None` below ten values.
+    pub(super) fn margin(&self) -> Option<f64> {
+        if self.count < 10 {
+            return None;
+        }
+        let n = self.count as f64;
+        let critical = student_critical(0.95, n - 1.0);
+        self.standard_deviation().map(|deviation| critical * deviation / n.sqrt())
     }
 
     fn standard_deviation(&self) -> Option<f64> {
@@ -130,12 +145,7 @@ impl JudgeTally {
     /// \[0,1\].
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
-        if self.score.count < 10 {
-            return None;
-        }
-        let n = self.score.count as f64;
-        let critical = student_critical(0.95, n - 1.0);
-        self.standard_deviation.map(|deviation| critical * deviation / n.sqrt())
+        self.score.margin()
     }
 
     fn vote(&mut self, score: f64) {
@@ -219,60 +229,18 @@ impl JudgeTally {
     }
 }
 
-/// The share of the decided cases that is accepted, with its 95% interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct AcceptedShare {
-    /// Accepted of decided.
-    pub point: f64,
-    /// The lower end of the interval.
-    pub lower: f64,
-    /// The upper end of the interval.
-    pub upper: f64,
-    /// Decided cases.
-    pub n: u64,
-    /// Groups that these cases are of, a case without a group being one by itself; `None`
-    /// where no case has a group, and the interval takes cases as independent.
-    pub groups: Option<u64>,
+/// Where a case belongs, of all that is known of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// Its group.
+    pub group: Option<&'a str>,
+    /// The system that wrote its output.
+    pub source: Option<&'a str>,
 }
 
-/// Accepted and decided cases by group. Names are kept as 64 bits of a hash.
-#[derive(Clone, Debug, Default)]
-struct Groups {
-    named: HashMap<u64, (u64, u64)>,
-    /// Decided cases without a group.
-    accepted_alone: u64,
-    rejected_alone: u64,
-}
-
-impl Groups {
-    /// Groups beyond which the bootstrap draws half as often: its work is their product.
-    const MANY: usize = 10_000;
-
-    fn add(&mut self, group: Option<&str>, accepted: bool) {
-        match group {
-            None if accepted => self.accepted_alone += 1,
-            None => self.rejected_alone += 1,
-            Some(name) => {
-                let mut key = [0; 8];
-                key.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
-                let (accepts, decided) =
-                    self.named.entry(u64::from_le_bytes(key)).or_insert((0, 0));
-                *accepts += u64::from(accepted);
-                *decided += 1;
-            }
-        }
-    }
-
-    /// The share, by cluster bootstrap over groups.
-    fn share(&self) -> Option<(Estimate, u64)> {
-        let mut clusters: Vec<(u64, u64)> = self.named.values().copied().collect();
-        // A hash map has no order, and the draws must be the same each time.
-        clusters.sort_unstable();
-        clusters.extend((0..self.accepted_alone).map(|_| (1, 1)));
-        clusters.extend((0..self.rejected_alone).map(|_| (0, 1)));
-        let resamples = if clusters.len() > Self::MANY { 1000 } else { 2000 };
-        let share = clustered_proportion(&clusters, Resampling { resamples, seed: 1, level: 0.95 });
-        Some((share.ok()?, clusters.len() as u64))
+impl<'a> From<&'a Case> for Origin<'a> {
+    fn from(case: &'a Case) -> Self {
+        Self { group: case.group.as_deref(), source: case.source.as_deref() }
     }
 }
 
@@ -302,7 +270,9 @@ pub struct Tally {
     /// By judge, in the panel's order.
     pub judges: Vec<JudgeTally>,
     #[serde(skip)]
-    groups: Groups,
+    decided: ShareCounts,
+    #[serde(skip)]
+    sources: Sources,
 }
 
 impl Tally {
@@ -320,14 +290,15 @@ impl Tally {
         Self { judges, ..Self::default() }
     }
 
-    /// Counts a ruling with its verdicts; `group` is its case's.
+    /// Counts a ruling with its verdicts; `origin` is its case's.
     ///
     /// Judges that the tally was not made with are added as they are met.
-    pub fn add(&mut self, ruling: &Ruling, group: Option<&str>) {
+    pub fn add(&mut self, ruling: &Ruling, origin: Origin<'_>) {
         self.cases += 1;
         if ruling.decision != Decision::Undecided {
-            self.groups.add(group, ruling.decision == Decision::Accept);
+            self.decided.add(origin.group, ruling.decision == Decision::Accept);
         }
+        self.sources.add(ruling, origin.source, origin.group);
         match ruling.decision {
             Decision::Accept => self.accepted += 1,
             Decision::Reject => self.rejected += 1,
@@ -356,7 +327,7 @@ impl Tally {
             let Some(judge) = judge else { continue };
             judge.counted |= vote.counted;
             judge.required |= vote.required;
-            judge.outvoted += u64::from(vote.counted && is_outvoted(ruling, vote.score));
+            judge.outvoted += u64::from(vote.counted && is_outvoted(ruling, vote));
             if let Some(score) = vote.score {
                 judge.vote(score.get());
             }
@@ -378,20 +349,21 @@ impl Tally {
     /// are of one group and not decided alike, whose spread can't be known; one that is decided
     /// alike counts as one case.
     #[must_use]
-    pub fn accepted_share(&self) -> Option<AcceptedShare> {
-        let n = self.accepted + self.rejected;
-        let (share, groups) = if self.groups.named.is_empty() {
-            (wilson(self.accepted, n, 0.95).ok()?, None)
-        } else {
-            let (mut share, groups) = self.groups.share()?;
-            // Few groups can look more even than they are by chance.
-            let by_case = wilson(self.accepted, n, 0.95).ok()?;
-            share.interval.lower = share.interval.lower.min(by_case.interval.lower);
-            share.interval.upper = share.interval.upper.max(by_case.interval.upper);
-            (share, Some(groups))
-        };
-        let (lower, upper) = (share.interval.lower, share.interval.upper);
-        Some(AcceptedShare { point: share.point, lower, upper, n, groups })
+    pub fn accepted_share(&self) -> Option<Share> {
+        self.decided.share()
+    }
+
+    /// Results by the cases' `source`; empty where no case has one, and above
+    /// [`MOST_SOURCES`](super::MOST_SOURCES) of them.
+    #[must_use]
+    pub fn by_source(&self) -> Vec<SourceResult> {
+        self.sources.results()
+    }
+
+    /// Whether there are more sources than a table shows.
+    #[must_use]
+    pub fn has_too_many_sources(&self) -> bool {
+        self.sources.too_many()
     }
 
     /// All verdicts.
@@ -522,6 +494,47 @@ mod tests {
         Ruling { decision, ..rules.rule("a", Vec::new()) }
     }
 
+    fn of(group: &str) -> Origin<'_> {
+        Origin { group: Some(group), ..Origin::default() }
+    }
+
+    #[test]
+    fn results_by_source_are_kept_apart_and_those_without_one_come_last() {
+        let mut tally = Tally::default();
+        for (source, decision) in [
+            (Some("b"), Decision::Accept),
+            (Some("a"), Decision::Reject),
+            (None, Decision::Accept),
+            (Some("b"), Decision::Undecided),
+            (Some("b"), Decision::Reject),
+        ] {
+            tally.add(&ruled(decision), Origin { source, group: None });
+        }
+        let found = tally.by_source();
+        let names: Vec<Option<&str>> = found.iter().map(|own| own.source.as_deref()).collect();
+        assert_eq!(names, [Some("a"), Some("b"), None]);
+        let b = &found[1];
+        assert_eq!((b.cases, b.accepted, b.rejected, b.undecided), (3, 1, 1, 1));
+        let share = b.accepted_share.unwrap();
+        assert_eq!((share.point, share.n), (0.5, 2), "of the decided ones");
+        assert_eq!((b.mean_score, b.scored), (None, 0), "no score is no zero");
+        let mut without = Tally::default();
+        without.add(&ruled(Decision::Accept), Origin::default());
+        assert_eq!(without.by_source(), []);
+    }
+
+    #[test]
+    fn a_source_for_every_case_is_no_table_whatever_the_order() {
+        let mut tally = Tally::default();
+        for i in 0..300 {
+            let source = format!("s{i}");
+            tally.add(&ruled(Decision::Accept), Origin { source: Some(&source), group: None });
+        }
+        assert!(tally.has_too_many_sources());
+        assert_eq!(tally.by_source(), []);
+        assert_eq!(tally.accepted, 300);
+    }
+
     #[test]
     fn groups_that_stand_or_fall_together_widen_the_interval() {
         let (mut alone, mut grouped, mut singles) =
@@ -530,9 +543,9 @@ mod tests {
             let group = case / 10;
             let decision = if group % 2 == 0 { Decision::Accept } else { Decision::Reject };
             let ruling = ruled(decision);
-            alone.add(&ruling, None);
-            grouped.add(&ruling, Some(&format!("g{group}")));
-            singles.add(&ruling, Some(&format!("case {case}")));
+            alone.add(&ruling, Origin::default());
+            grouped.add(&ruling, of(&format!("g{group}")));
+            singles.add(&ruling, of(&format!("case {case}")));
         }
         let width = |tally: &Tally| {
             let share = tally.accepted_share().unwrap();
@@ -550,14 +563,14 @@ mod tests {
     #[test]
     fn a_share_without_decided_cases_is_none_and_one_group_s_interval_too() {
         let mut tally = Tally::default();
-        tally.add(&ruled(Decision::Undecided), Some("g"));
+        tally.add(&ruled(Decision::Undecided), of("g"));
         assert_eq!(tally.accepted_share(), None);
-        tally.add(&ruled(Decision::Accept), Some("g"));
-        tally.add(&ruled(Decision::Reject), Some("g"));
+        tally.add(&ruled(Decision::Accept), of("g"));
+        tally.add(&ruled(Decision::Reject), of("g"));
         assert_eq!(tally.accepted_share(), None);
         let mut alike = Tally::default();
         for _ in 0..3 {
-            alike.add(&ruled(Decision::Accept), Some("g"));
+            alike.add(&ruled(Decision::Accept), of("g"));
         }
         let share = alike.accepted_share().unwrap();
         // Clopper and Pearson (1934), 1 of 1.

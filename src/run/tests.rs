@@ -6,6 +6,7 @@ use crate::panel::vote::Settings;
 use crate::panel::{Rules, Seat};
 use crate::provider::NoReplies;
 use crate::score::Score;
+use crate::store::RunRecord;
 use crate::verdict::Fingerprint;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -102,8 +103,13 @@ impl Bench {
         }
     }
 
-    fn place<'a>(&'a self, writer: &'a Writer) -> Place<'a> {
-        Place { store: &self.store, run: &self.run, writer, replies: Arc::new(NoReplies) }
+    fn place(&self, writer: &Writer) -> Place {
+        Place {
+            store: self.store.path().to_owned(),
+            run: self.run.number,
+            writer: writer.clone(),
+            replies: Arc::new(NoReplies),
+        }
     }
 
     async fn execute(&self, panel: Panel, options: Options) -> Report {

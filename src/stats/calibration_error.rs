@@ -65,6 +65,18 @@ fn bin_members(p: &[f64], bins: usize, binning: Binning) -> Vec<Vec<usize>> {
     members
 }
 
+/// Gives cases of equal probability their mean outcome, so that the edge of a bin may run
+/// through a tie and no order of the cases says which of them fall on which side.
+fn share_ties(p: &[f64], y: &mut [f64]) {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_unstable_by(|&i, &j| p[i].total_cmp(&p[j]));
+    for tie in order.chunk_by(|&i, &j| p[i] == p[j]) {
+        // Whole numbers, whose sum is exact.
+        let mean = tie.iter().map(|&i| y[i]).sum::<f64>() / tie.len() as f64;
+        tie.iter().for_each(|&i| y[i] = mean);
+    }
+}
+
 /// The reliability diagram: non-empty bins in order.
 ///
 /// # Errors
@@ -75,9 +87,12 @@ pub fn reliability(
     bins: usize,
     binning: Binning,
 ) -> Defined<Vec<ReliabilityBin>> {
-    let y = numbers(p, good)?;
+    let mut y = numbers(p, good)?;
     if bins == 0 {
         return undefined(Reason::OutOfRange);
+    }
+    if binning == Binning::EqualMass {
+        share_ties(p, &mut y);
     }
     Ok(bin_members(p, bins, binning)
         .into_iter()

@@ -15,19 +15,20 @@ pub const SEGMENTATION: &str = if cfg!(feature = "cjk") { "dictionary" } else { 
 /// Hiragana, Katakana, Bopomofo, Thai, Lao, Khmer, Myanmar.
 #[must_use]
 pub fn is_unspaced(c: char) -> bool {
-    // Thai is the first of them in code point order.
-    c >= '\u{0E00}'
-        && matches!(
-            c.script(),
-            Script::Han
-                | Script::Hiragana
-                | Script::Katakana
-                | Script::Bopomofo
-                | Script::Thai
-                | Script::Lao
-                | Script::Khmer
-                | Script::Myanmar
-        )
+    // Thai is the first of them in code point order; the large block needs no look-up.
+    matches!(c, '\u{4E00}'..='\u{9FFF}')
+        || c >= '\u{0E00}'
+            && matches!(
+                c.script(),
+                Script::Han
+                    | Script::Hiragana
+                    | Script::Katakana
+                    | Script::Bopomofo
+                    | Script::Thai
+                    | Script::Lao
+                    | Script::Khmer
+                    | Script::Myanmar
+            )
 }
 
 /// The words of a text: its segments that hold a letter or a digit.

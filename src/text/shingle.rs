@@ -2,11 +2,15 @@
 //!
 //! A text becomes the set of its runs of n tokens, kept as sorted hashes, so that two texts
 //! of a megabyte are compared in milliseconds and a caller can keep the set of an old text
-//! in place of the text. It measures wording, not meaning.
+//! in place of the text. It measures wording, not meaning, so its tokens need no dictionary
+//! and no boundary rules: a run of letters and digits, or any other visible character.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher};
 
-use super::{normalise, tokens};
+use foldhash::quality::{FixedState, FoldHasher};
+use rayon::prelude::*;
+
+use super::{is_unspaced, normalise};
 
 /// The shingles of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,18 +21,17 @@ pub struct Shingles {
 
 impl Shingles {
     /// The runs of `size` tokens of the normalised text. Signs count as tokens: `a + b` and
-    /// `a - b` differ, and so do two emoji. A text with fewer tokens is one shingle; a text
+    /// `a - b` differ, and so do two emoji; so does each character of a script without spaces. A text with fewer tokens is one shingle; a text
     /// with none has no shingle. A `size` of 0 is read as 1.
     #[must_use]
     pub fn of(text: &str, size: usize) -> Self {
-        let normal = normalise(text);
-        let tokens: Vec<u64> = tokens(&normal).map(hash).collect();
+        let tokens: Vec<u64> = tokens(&normalise(text)).map(hash).collect();
         if tokens.is_empty() {
             return Self { hashes: Vec::new() };
         }
         let mut hashes: Vec<u64> =
             tokens.windows(size.clamp(1, tokens.len())).map(combine).collect();
-        hashes.sort_unstable();
+        hashes.par_sort_unstable();
         hashes.dedup();
         Self { hashes }
     }
@@ -69,16 +72,37 @@ impl Shingles {
     }
 }
 
+/// Runs of letters and digits, and between them every sign and every character of a script
+/// written without spaces.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let joins = |c: char| c.is_alphanumeric() && !is_unspaced(c);
+    let mut rest = text.trim_start();
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = if joins(first) {
+            rest.find(|c| !joins(c)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (token, after) = rest.split_at(end);
+        rest = after.trim_start();
+        Some(token)
+    })
+}
+
+fn hasher() -> FoldHasher<'static> {
+    // The same in every process of one build, and these hashes never leave the process.
+    FixedState::default().build_hasher()
+}
+
 fn hash(token: &str) -> u64 {
-    // The standard library's hasher with its fixed keys: the same in every process of one
-    // build, and these hashes never leave the process.
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hasher();
     hasher.write(token.as_bytes());
     hasher.finish()
 }
 
 fn combine(run: &[u64]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hasher();
     for token in run {
         hasher.write_u64(*token);
     }
@@ -91,12 +115,13 @@ fn combine(run: &[u64]) -> u64 {
 #[must_use]
 pub fn similarity(a: &str, b: &str) -> f64 {
     const SIZE: usize = 3;
-    let (a, b) = (normalise(a), normalise(b));
+    let (a, b) = rayon::join(|| normalise(a), || normalise(b));
     if a == b {
         return 1.0;
     }
     let shorter = tokens(&a).take(SIZE).count().min(tokens(&b).take(SIZE).count());
-    Shingles::of(&a, shorter).similarity(&Shingles::of(&b, shorter))
+    let (a, b) = rayon::join(|| Shingles::of(&a, shorter), || Shingles::of(&b, shorter));
+    a.similarity(&b)
 }
 
 #[cfg(test)]

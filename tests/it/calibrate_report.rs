@@ -180,3 +180,46 @@ fn printed_calibrations_fit_the_published_schema() {
         .collect();
     assert!(errors.is_empty(), "{errors:#?}");
 }
+
+#[test]
+fn every_figure_says_which_part_it_stands_on_and_no_two_headings_are_alike() {
+    let bench = bench(900);
+    let ran = calibrate(&bench, &["-o", "r.html", "-o", "r.md"]).exits(0);
+    let html = bench.read("r.html");
+    let mut headings: Vec<&str> =
+        html.split("<h2").skip(1).filter_map(|part| part.split(['>', '<']).nth(1)).collect();
+    let all = headings.len();
+    headings.sort_unstable();
+    headings.dedup();
+    assert_eq!(headings.len(), all, "{headings:?}");
+    // What stands below each heading of Markdown names its part, with its cases.
+    let report = bench.read("r.md");
+    for section in report.split("\n## ").skip(1) {
+        let says = section.lines().nth(2).unwrap();
+        let parts = ["certify part (", "fit part (", "900 labelled cases, both parts"];
+        assert!(parts.iter().any(|part| says.contains(part)), "{section}");
+    }
+    ran.prints(&[
+        "Judges and panel on the certify part (",
+        "compared by majority on the fit part (",
+        "on the same cases of the certify part (",
+    ]);
+    // A rule without judgement has the n of what its rates are of.
+    let row = report.lines().find(|line| line.contains("accept all")).unwrap();
+    let n: Vec<u64> = row
+        .split("n=")
+        .skip(1)
+        .filter_map(|rest| rest.split([' ', '|']).next()?.parse().ok())
+        .collect();
+    assert_eq!(n[0], n[1] + n[2], "all cases are the bad and the good ones: {row}");
+    let whole = calibrate(&bench, &["--no-split"]).exits(0);
+    whole.prints(&["Judges and panel on all 900 labelled cases"]);
+}
+
+#[test]
+fn one_bad_case_a_group_is_said_to_be_drawn() {
+    let bench = bench(900);
+    let ran = calibrate(&bench, &["--group-regex", "^c(.*).$", "-o", "r.html"]).exits(0);
+    ran.prints(&["One bad case was drawn from each of these groups"]);
+    assert!(bench.read("r.html").contains("one drawn from each group of the certify part"));
+}

@@ -71,6 +71,16 @@ fn the_example_goes_from_failing_to_accepted_without_any_model() {
 }
 
 #[test]
+fn a_starter_loop_is_written_once_and_runs_without_any_model() {
+    let bench = Workbench::new();
+    let ran = bench.run(&["init", "--loop", "first"]).exits(0);
+    assert!(ran.stdout.contains("venire loop -c first/loop.toml"), "{}", ran.stdout);
+    let result = bench.run(&["loop", "-c", "first/loop.toml", "--json", "-q"]).exits(0).json();
+    assert_eq!(result["reason"], "quality_reached");
+    bench.run(&["init", "--loop", "first"]).exits(2).says(&["is there already"]);
+}
+
+#[test]
 fn the_reason_and_the_exit_code_tell_how_it_ended() {
     let bench = Workbench::new();
     scripted(&bench, COUNTING, "[budget]\nmax_generations = 3\n");

@@ -169,3 +169,58 @@ fn what_is_wrong_with_a_loop_is_an_error_of_check_too() {
     bench.write("loop.toml", text);
     bench.run(&["check", "-c", "loop.toml"]).exits(0);
 }
+
+#[test]
+fn the_noise_band_is_the_profile_s_where_it_has_measured_every_judge_that_varies() {
+    let bench = Workbench::new();
+    bench.write("agent.sh", COUNTING);
+    let judge =
+        "[[panel.judge]]\nname = \"reader\"\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n";
+    let stall = "[exit]\nany = [\"quality_threshold\", { kind = \"improvement_stall\", min_gain = 0.0001 }]\n";
+    bench.write(
+        "loop.toml",
+        format!("task = \"x\"\n{stall}[agent]\nkind = \"command\"\nargv = [\"sh\", \"agent.sh\"]\n[panel]\nprofile = \"p.json\"\n{judge}"),
+    );
+    // Two samples of each, 0.1 apart: a standard deviation of 0.0707 each.
+    let profile = |samples: u32| {
+        let mut judgements = "item_id,judge,score,sample\n".to_owned();
+        let mut labels = "item_id,label\n".to_owned();
+        for i in 0..60_u32 {
+            let label = f64::from(i % 10) / 10.0;
+            labels.push_str(&format!("i{i},{label}\n"));
+            for sample in 0..samples {
+                let score = if (i + sample) % 2 == 0 { label } else { label + 0.1 };
+                judgements.push_str(&format!("i{i},reader,{score},{sample}\n"));
+            }
+        }
+        bench.write("j.csv", judgements);
+        bench.write("l.csv", labels);
+        let arguments = [
+            "calibrate",
+            "--judgements",
+            "j.csv",
+            "--labels",
+            "l.csv",
+            "--positive",
+            ">=0.5",
+            "--label-scale",
+            "unit",
+            "--judge-scale",
+            "unit",
+            "--no-split",
+            "-o",
+            "p.json",
+        ];
+        bench.run(&arguments).exits(0).stdout
+    };
+    let said = profile(2);
+    assert!(said.contains("when it judges the same output again (n = 60)"), "{said}");
+    let doubts = bench.run(&["check", "-c", "loop.toml"]).exits(0).stderr;
+    assert!(doubts.contains("is inside the judges' noise"), "{doubts}");
+    assert!(!doubts.contains("not known") && !doubts.contains("no test-retest"), "{doubts}");
+    let once = profile(1);
+    assert!(!once.contains("judges the same output again"), "{once}");
+    let doubts = bench.run(&["check", "-c", "loop.toml"]).exits(0).stderr;
+    assert!(doubts.contains("holds no test-retest noise"), "{doubts}");
+    assert!(doubts.contains("noise is not known"), "{doubts}");
+}

@@ -86,7 +86,47 @@ async fn a_model_does_not_judge_itself_and_money_needs_prices() {
     same.write("loop.toml", text);
     same.run(&["loop", "--json"]).says(&["uses the agent's model"]);
     let unpriced = bench(&server.url(), "reader", "[budget]\nusd = 1.0\n");
-    unpriced.run(&["loop"]).exits(2).says(&["budget.usd", "price"]);
+    unpriced.run(&["loop"]).exits(2).says(&["budget.usd", "price", "assume_price"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_price_is_assumed_only_where_none_is_known_and_the_result_says_so() {
+    let server = server(0).await;
+    let assumed = "[budget]\nusd = 1.0\nassume_price = { input = 100.0, output = 200.0 }\n";
+    let both = bench(&server.url(), "reader", assumed);
+    let ran = both.run(&["loop", "--json"]).exits(0);
+    let ran = ran.says(&["no price is known for the agent, the judge `reader`", "$100", "$200"]);
+    let result = ran.json();
+    let usage = &result["usage"];
+    let paid = |role: &str| {
+        let tokens = |key: &str| usage[role][key].as_f64().unwrap();
+        (100.0 * tokens("tokens_in") + 200.0 * tokens("tokens_out")) / 1e6
+    };
+    for role in ["agent", "judge"] {
+        let cost = usage[role]["cost_usd"].as_f64().unwrap();
+        assert!((cost - paid(role)).abs() < 1e-4 && cost > 0.0, "{role}: {cost}");
+    }
+    assert!(result["warnings"].to_string().contains("are assumed"));
+    // What is known stands, zeros too.
+    let own = bench(
+        &server.url(),
+        "reader",
+        &format!("price = {{ input = 0.0, output = 0.0 }}\n{assumed}"),
+    );
+    let result = own.run(&["loop", "--json", "-q"]).exits(0).json();
+    assert_eq!(result["usage"]["judge"]["cost_usd"], 0.0);
+    assert!(result["usage"]["agent"]["cost_usd"].as_f64().unwrap() > 0.0);
+    // The limit holds with it.
+    let small = bench(&server.url(), "reader", &assumed.replace("usd = 1.0", "usd = 0.15"));
+    let result = small.run(&["loop", "--json", "-q"]).exits(1).json();
+    assert_eq!(result["reason"], "money_budget");
+    assert!(result["cost_usd"].as_f64().unwrap() <= 0.15);
+    for (more, word) in [
+        ("[budget]\nassume_price = { input = 1.0, output = 1.0 }\n", "without a limit on money"),
+        ("[budget]\nusd = 1.0\nassume_price = { input = -1.0, output = 1.0 }\n", "0 or more"),
+    ] {
+        bench(&server.url(), "reader", more).run(&["loop"]).exits(2).says(&[word]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -106,3 +106,44 @@ fn what_stands_in_for_an_answer_is_declared_and_comes_only_after_the_deadline() 
     let none = asking("ask = [\"before_accept\"]\ndeadline = \"1h\"");
     none.run(&["loop"]).exits(2).says(&["human.deadline", "on_deadline"]);
 }
+
+#[test]
+fn what_people_scored_becomes_the_labels_of_a_calibration() {
+    let bench = asking("ask = [\"every 1\"]");
+    bench.run(&["review", "--export", "labels"]).exits(3).says(&["nothing was written"]);
+    let (_, run) = waits(&bench);
+    for (score, answer) in [("0.1", "continue"), ("0.9", "edit=two more words"), ("0.3", "stop")] {
+        bench.run(&["review", &run, "--score", score, "--answer", answer]).exits(0);
+        bench.run(&["loop", "--resume", &run, "-q"]);
+    }
+    bench.run(&["review", "--export", "labels"]).exits(0).says(&["3 scored outputs"]);
+    let labels = bench.read("labels/labels.csv");
+    assert_eq!(
+        labels.lines().collect::<Vec<_>>(),
+        [
+            "item_id,rater,criterion,label".to_owned(),
+            format!("{run}/1,person,overall,0.1"),
+            format!("{run}/2,person,overall,0.9"),
+            format!("{run}/3,person,overall,0.3"),
+        ]
+    );
+    assert!(bench.read("labels/items.jsonl").contains("two more words"));
+    let arguments = [
+        "calibrate",
+        "--judgements",
+        "labels/judgements.jsonl",
+        "--labels",
+        "labels/labels.csv",
+        "--items",
+        "labels/items.jsonl",
+        "--group",
+        "group",
+        "--positive",
+        ">=0.8",
+        "--no-split",
+        "--json",
+    ];
+    let report = bench.run(&arguments).exits(0).json();
+    assert_eq!(report["labels"]["count"], 3);
+    assert_eq!(report["judges"][0]["name"], "words");
+}

@@ -124,21 +124,101 @@ fn b_60_starts_share_the_ledger_and_nothing_else() {
 
 #[test]
 fn what_can_not_work_with_several_starts_is_named() {
-    for (more, word) in [
-        ("[human]\nask = [\"every 1\"]\n", "person"),
-        ("[exit]\nany = [{ kind = \"repeated_output\", actions = [\"ask\"] }]\n", "person"),
-    ] {
-        bench(AGENT, more).run(&["loop"]).exits(2).says(&[word]);
-    }
     let bench = bench(AGENT, "");
     let text = bench.read("loop.toml");
     bench.write("loop.toml", text.replace("n = 4", "n = 1"));
     bench.run(&["loop"]).exits(2).says(&["starts.n"]);
     bench.write("loop.toml", text.replace("n = 4", "n = 2\nagent = [{ argvv = [] }]"));
     bench.run(&["loop"]).exits(2).says(&["starts.agent[0]", "argv"]);
-    bench.write("loop.toml", &text);
-    bench.write("tasks.jsonl", "{\"task\":\"x\"}\n");
-    bench.run(&["loop", "--tasks", "tasks.jsonl"]).exits(2).says(&["starts"]);
+    let workspace =
+        "n = 2\nagent = [{ kind = \"workspace\", argv = [\"true\"], directory = \".\" }]";
+    bench.write("loop.toml", text.replace("n = 4", workspace));
+    bench.run(&["loop"]).exits(2).says(&["one folder"]);
+}
+
+/// The questions that wait, as `venire review` lists them.
+fn questions(bench: &Workbench) -> Vec<(String, String)> {
+    let listed = bench.run(&["review", "--json"]).exits(0).json();
+    let text = |own: &Value, key: &str| own[key].as_str().unwrap().to_owned();
+    listed.as_array().unwrap().iter().map(|own| (text(own, "run"), text(own, "part_of"))).collect()
+}
+
+#[test]
+fn starts_that_ask_wait_and_each_is_answered_by_its_own_name() {
+    let bench = bench(AGENT, "[human]\nask = [\"every 2\"]\n");
+    let text = bench.read("loop.toml").replace("generations = 1", "generations = 3");
+    bench.write("loop.toml", text);
+    let ran = bench.run(&["loop", "--json"]).exits(4);
+    let result = ran.json();
+    assert_eq!(
+        (&result["outcome"], &result["reason"]),
+        (&json!("waiting"), &json!("awaiting_human"))
+    );
+    let run = result["run"].as_str().unwrap();
+    let waiting = questions(&bench);
+    assert_eq!(waiting.len(), 4);
+    assert!(waiting.iter().all(|(start, of)| of == run && start.starts_with(run)), "{waiting:?}");
+    assert_eq!(calls(&bench), 8);
+    // Not one question but four: an answer that names none is taken for none.
+    bench.run(&["loop", "--resume", run, "--answer", "accept"]).exits(2).says(&["several starts"]);
+    bench.run(&["review", run, "--answer", "accept"]).exits(2).says(&["several starts"]);
+    assert_eq!(calls(&bench), 8);
+    let shown = bench.run(&["review", &waiting[2].0]).exits(4).stdout;
+    assert!(shown.contains("start 3, output 2: every?"), "{shown}");
+    let listed = bench.run(&["list", "loops", "--json"]).exits(0).json();
+    assert_eq!(
+        (&listed[0]["state"], &listed[0]["generations"], &listed[0]["starts"]),
+        (&json!("awaiting_human"), &json!(8), &json!(4))
+    );
+    for (start, answer) in [(0, "continue"), (1, "stop"), (2, "accept")] {
+        bench.run(&["review", &waiting[start].0, "--answer", answer]).exits(0).says(&[run]);
+    }
+    let result = bench.run(&["loop", "--resume", run, "--json", "-q"]).exits(0).json();
+    assert_eq!(result["reason"], "human_accepted");
+    assert_eq!(
+        (&result["starts"][2]["picked"], &result["starts"][2]["fresh_score"]),
+        (&json!(true), &Value::Null)
+    );
+    assert_eq!(result["starts"][1]["reason"], "human_rejected");
+    assert!(questions(&bench).is_empty(), "a run that has ended asks nothing more");
+    bench.run(&["loop", "--resume", run, "--answer", "accept"]).exits(2).says(&["asks nothing"]);
+}
+
+#[test]
+fn a_single_question_of_several_starts_is_answered_with_the_run() {
+    let bench = bench(AGENT, "[human]\nask = [\"before_accept\"]\n");
+    let text = bench.read("loop.toml").replace("n = 4", "n = 2").replace("min = 8", "min = 4");
+    bench.write("loop.toml", text);
+    // Start 2 is there first with three words and its number, start 1 a generation later: both
+    // are asked about before either counts.
+    let result = bench.run(&["loop", "--json", "-q"]).exits(4).json();
+    let run = result["run"].as_str().unwrap();
+    assert_eq!(questions(&bench).len(), 2);
+    let first = format!("{run}-start-1");
+    bench.run(&["review", &first, "--answer", "stop"]).exits(0);
+    let result =
+        bench.run(&["loop", "--resume", run, "--answer", "accept", "--json", "-q"]).exits(0).json();
+    assert_eq!(result["reason"], "human_accepted");
+    assert_eq!(result["starts"][1]["picked"], true);
+}
+
+#[test]
+fn many_tasks_with_several_starts_each_are_run_and_resumed() {
+    let bench = bench(AGENT, "");
+    bench.write("tasks.jsonl", "{\"task\":\"one\"}\n{\"task\":\"two\"}\n");
+    let arguments = ["loop", "--tasks", "tasks.jsonl", "--json", "-q"];
+    let result = bench.run(&arguments).exits(0).json();
+    assert_eq!((&result["tasks"], &result["accepted"]), (&json!(2), &json!(2)));
+    assert_eq!(result["generations_to_accept_median"]["value"], 5.0);
+    let paid = calls(&bench);
+    assert_eq!(bench.run(&arguments).exits(0).json()["runs"], result["runs"]);
+    assert_eq!(calls(&bench), paid, "nothing is done twice");
+    let log = result["runs"][0]["log"].as_str().unwrap();
+    let replayed = bench.run(&["replay", log, "--policy", "loop.toml", "--json"]).exits(0).json();
+    assert_eq!((&replayed["tasks"], &replayed["groups"]), (&json!(4), &json!(1)));
+    bench.run(&["report", log, "-o", "starts.html"]).exits(0);
+    let page = bench.read("starts.html");
+    assert!((1..=4).all(|start| page.contains(&format!("-start-{start}"))));
 }
 
 #[cfg(target_os = "linux")]

@@ -61,6 +61,10 @@ pub struct CommandAgentSpec {
     /// output are counted, marked as estimated. Set to false for a program without a model.
     #[serde(default = "yes")]
     pub estimate_tokens: bool,
+    /// With a preset: whether a judge on the panel may use this agent's model. The result then
+    /// says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_self_judging: bool,
     /// Whether a call whose end is not known (the machine went down) may not be repeated
     /// without asking.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -44,6 +44,17 @@ pub enum AgentSpec {
 }
 
 impl AgentSpec {
+    /// Whether a judge may use the agent's model.
+    #[must_use]
+    pub fn allows_self_judging(&self) -> bool {
+        match self {
+            Self::Command(own) => own.allow_self_judging,
+            Self::Workspace(own) => own.allow_self_judging,
+            Self::Llm(own) => own.allow_self_judging,
+            Self::Replay(_) => false,
+        }
+    }
+
     /// The agent itself.
     ///
     /// # Errors

@@ -53,6 +53,9 @@ pub struct WorkspaceSpec {
     /// As for the `command` agent.
     #[serde(default = "yes")]
     pub estimate_tokens: bool,
+    /// As for the `command` agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_self_judging: bool,
     /// What the program may see and use.
     #[serde(default)]
     pub sandbox: SandboxSpec,

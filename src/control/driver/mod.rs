@@ -4,10 +4,13 @@
 //! A run that was cut off goes on from its log: the log is folded through the controller, and
 //! the last command, whose end is not known, is executed anew.
 
+mod error;
 mod fold;
 mod generate;
 mod judge;
+mod people;
 mod report;
+mod watcher;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -16,18 +19,16 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+pub use self::error::LoopError;
 pub(super) use self::judge::no_room;
 use self::report::describe;
-use super::agent::AgentError;
+pub use self::watcher::{Notice, Question, Watcher};
 use super::decide;
 use super::dispute::Dispute;
-use super::event::{About, Answer, Command, Directive, Event, Round, Spent, What};
-use super::feedback::FeedbackError;
-use super::history::Output;
+use super::event::{Answer, Command, Directive, Event, Spent, What};
 use super::journal::{Journal, Scoped};
-use super::log::{Entry, FORMAT, Log, LogError};
+use super::log::{Entry, FORMAT, Log};
 use super::outcome::{Outcome, Reason};
-use super::policy::StandIn;
 use super::result::{Report, RoleUsage};
 use super::setup::Setup;
 use super::state::State;
@@ -64,145 +65,6 @@ pub struct Options {
     pub cancel: CancellationToken,
     /// Replies of model servers.
     pub replies: Arc<dyn ReplyStore>,
-}
-
-/// What a watcher is told.
-#[derive(Debug)]
-pub enum Notice<'a> {
-    /// The run begins, or goes on.
-    Began {
-        /// The run.
-        run: &'a str,
-        /// Outputs that are there already.
-        generations: u32,
-    },
-    /// Something to know.
-    Warning(&'a str),
-    /// The agent gave no output.
-    AgentFailed {
-        /// The number of the call.
-        call: u32,
-        /// What happened.
-        detail: &'a str,
-    },
-    /// Something happened in one of several starts.
-    Start {
-        /// Which, from 1.
-        start: u32,
-        /// What.
-        notice: &'a Notice<'a>,
-    },
-    /// An output was judged.
-    Judged {
-        /// Which.
-        generation: u32,
-        /// In which judgement of it.
-        round: Round,
-        /// The ruling.
-        ruling: &'a Ruling,
-        /// The score before, where there is one.
-        before: Option<f64>,
-        /// What is done next.
-        next: &'a str,
-    },
-}
-
-/// What a person is asked, with what they need to answer.
-#[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
-    /// Why they are asked.
-    pub about: About,
-    /// The task.
-    pub task: &'a str,
-    /// The output in question.
-    pub generation: u32,
-    /// Its text.
-    pub output: Option<&'a str>,
-    /// The text of the best output before it, where it is another.
-    pub before: Option<&'a str>,
-    /// The newest ruling: votes and findings.
-    pub ruling: Option<&'a Ruling>,
-    /// What the agent disputes beside the output.
-    pub disputes: &'a [Dispute],
-}
-
-/// Is told how a loop goes, and asks a person where there is one.
-pub trait Watcher: Send {
-    /// Something happened.
-    fn notice(&mut self, notice: &Notice<'_>);
-
-    /// A person's answer to a question; `None` where nobody is there. The text of
-    /// [`Answer::Edit`] is the output itself here.
-    fn ask(&mut self, question: &Question<'_>) -> Option<Answer>;
-
-    /// The score that the person gave the output in question beside the last answer.
-    fn label(&mut self) -> Option<f64> {
-        None
-    }
-}
-
-/// Why a loop broke off. What was done until then is in its log.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoopError {
-    /// The log refused.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A prompt could not be made.
-    #[error(transparent)]
-    Feedback(#[from] FeedbackError),
-    /// The agent's own state could not be read or restored.
-    #[error("the agent's state")]
-    Agent(#[from] AgentError),
-    /// The configuration is not the one that the run began with.
-    #[error(
-        "run `{run}` can't go on: its configuration, task, agent or panel has changed; undo the change, or start a new run"
-    )]
-    Changed {
-        /// The run.
-        run: String,
-    },
-    /// The log does not begin as a log does.
-    #[error("run `{run}` has no beginning")]
-    NoBeginning {
-        /// The run.
-        run: String,
-    },
-    /// A workspace's output is the patch of its folder, which a person edits there.
-    #[error("run `{run}` works on a folder: its output can't be edited as a text")]
-    NoEdit {
-        /// The run.
-        run: String,
-    },
-    /// An edited output that holds nothing.
-    #[error("run `{run}`: the edited output is empty")]
-    EmptyEdit {
-        /// The run.
-        run: String,
-    },
-    /// An answer was given, and nothing was asked.
-    #[error("run `{run}` asks nothing that could be answered")]
-    NothingAsked {
-        /// The run.
-        run: String,
-    },
-}
-
-impl LoopError {
-    /// Whether the run broke off through a fault of the machine and not of who asked.
-    #[must_use]
-    pub fn is_fault(&self) -> bool {
-        match self {
-            Self::Log(LogError::Held { .. } | LogError::Missing { .. })
-            | Self::Changed { .. }
-            | Self::NoBeginning { .. }
-            | Self::NothingAsked { .. }
-            | Self::NoEdit { .. }
-            | Self::EmptyEdit { .. }
-            | Self::Feedback(_) => false,
-            Self::Log(_) | Self::Agent(_) => true,
-        }
-    }
 }
 
 /// What of a whole run this loop is.
@@ -349,6 +211,7 @@ impl Driver<'_> {
             config_hash: self.setup.config_hash.clone(),
             panel: self.setup.panel.fingerprint().to_string(),
             file: self.options.file.clone(),
+            limits: Some(self.setup.policy.limits),
             snapshot,
         };
         self.watcher.notice(&Notice::Began { run: &self.run, generations: 0 });
@@ -398,7 +261,9 @@ impl Driver<'_> {
                 Some(Command::Generate(directive)) if enough(&directive) => {
                     let best = self.state.best().map(|record| record.generation);
                     let reason = Reason::MaxGenerations;
-                    let report = self.report(&Outcome { reason, also_fired: Vec::new(), best })?;
+                    let outcome = Outcome { reason, also_fired: Vec::new(), best };
+                    let took = self.journal.elapsed_ms();
+                    let report = self.report(&outcome, took)?;
                     return Ok(Driven { report, paused: true });
                 }
                 Some(Command::Generate(directive)) => {
@@ -460,93 +325,5 @@ impl Driver<'_> {
             ledger: Arc::clone(&self.ledger),
             place: None,
         }
-    }
-
-    fn ask(&mut self, generation: u32, about: About) -> Result<Option<Command>, LoopError> {
-        let stands_in = self.stands_in();
-        let by_deadline = self.answer.is_none() && stands_in.is_some();
-        let answer = match self.answer.take().or(stands_in) {
-            Some(answer) => Some(answer),
-            None => {
-                if self.asked.is_none() {
-                    let time = Some(jiff::Timestamp::now().to_string());
-                    self.journal.append(Entry::Asked { generation, about, time: time.clone() })?;
-                    self.asked = time;
-                }
-                let output = self.version(generation)?.map(|version| version.output);
-                let before = self.before(generation)?;
-                let question = Question {
-                    about,
-                    task: &self.setup.task,
-                    generation,
-                    output: output.as_deref(),
-                    before: before.as_deref(),
-                    ruling: self.ruling.as_ref(),
-                    disputes: &self.disputes,
-                };
-                // The time of a person is not the run's.
-                let paused = self.journal.pause();
-                let answer = self.watcher.ask(&question);
-                drop(paused);
-                if let Some(score) = self.watcher.label() {
-                    self.journal.append(Entry::Labelled { generation, score })?;
-                }
-                answer
-            }
-        };
-        let Some(answer) = answer else { return Ok(None) };
-        self.asked = None;
-        match answer {
-            Answer::Edit(text) => {
-                if self.snapshots.contains_key(&generation) {
-                    return Err(LoopError::NoEdit { run: self.run.clone() });
-                }
-                let output = Output::of(&text);
-                if output.empty {
-                    return Err(LoopError::EmptyEdit { run: self.run.clone() });
-                }
-                let hash = self.journal.log().keep(&text)?;
-                let entry = Entry::Answered { answer: Answer::Edit(hash), by_deadline };
-                self.write(entry, What::Edited(output))
-            }
-            answer => {
-                let entry = Entry::Answered { answer: answer.clone(), by_deadline };
-                self.write(entry, What::Answered(answer))
-            }
-        }
-    }
-
-    /// What the file declares in place of an answer that did not come in time.
-    fn stands_in(&self) -> Option<Answer> {
-        let human = &self.setup.human;
-        let (deadline, stand_in) = (human.deadline?, human.on_deadline?);
-        let asked: jiff::Timestamp = self.asked.as_ref()?.parse().ok()?;
-        let waited = jiff::Timestamp::now().duration_since(asked);
-        let over = std::time::Duration::try_from(waited).is_ok_and(|own| own >= deadline.get());
-        over.then(|| match stand_in {
-            StandIn::Accept => Answer::Accept,
-            StandIn::Reject => Answer::Reject,
-            StandIn::Continue => Answer::Continue(String::new()),
-        })
-    }
-
-    /// The best output other than the one in question.
-    fn before(&self, generation: u32) -> Result<Option<String>, LoopError> {
-        let others = self.state.records().iter().filter(|record| record.generation != generation);
-        let best = others
-            .filter_map(|r| Some((r.score?, r.generation)))
-            .reduce(|best, own| if own.0 > best.0 { own } else { best });
-        match best {
-            Some((_, generation)) => Ok(self.version(generation)?.map(|version| version.output)),
-            None => Ok(None),
-        }
-    }
-
-    /// Ends this process's part of the run; the run itself goes on with an answer.
-    fn wait(mut self, why: &str) -> Result<Driven, LoopError> {
-        self.warn(why);
-        let best = self.state.best().map(|record| record.generation);
-        let outcome = Outcome { reason: Reason::AwaitingHuman, also_fired: Vec::new(), best };
-        Ok(Driven { report: self.report(&outcome)?, paused: false })
     }
 }

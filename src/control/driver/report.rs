@@ -49,16 +49,18 @@ impl Driver<'_> {
 
     pub(super) async fn finish(self, outcome: &Outcome) -> Result<Report, LoopError> {
         if self.told_end {
-            return self.report(outcome);
+            // Telling of a run again takes none of its time.
+            let took = self.journal.before_ms();
+            return self.report(outcome, took);
         }
         if let Some(snapshot) = outcome.best.and_then(|best| self.snapshots.get(&best)) {
             self.setup.agent.restore(Some(snapshot)).await?;
         }
-        self.journal.append(Entry::Finished { outcome: outcome.clone() })?;
-        self.report(outcome)
+        let (took, _) = self.journal.append(Entry::Finished { outcome: outcome.clone() })?;
+        self.report(outcome, took)
     }
 
-    pub(super) fn report(self, outcome: &Outcome) -> Result<Report, LoopError> {
+    pub(super) fn report(self, outcome: &Outcome, took_ms: u64) -> Result<Report, LoopError> {
         let records = self.state.records();
         let log = self.journal.log();
         let shown = |record: &Record| -> Result<Shown, LoopError> {
@@ -92,7 +94,7 @@ impl Driver<'_> {
             history,
             usage: self.usage.clone(),
             cost_usd: self.ledger.totals().cost_usd(),
-            elapsed_seconds: self.journal.elapsed_ms() as f64 / 1000.0,
+            elapsed_seconds: took_ms as f64 / 1000.0,
             confirmation: self.state.confirmation(),
             profile: self
                 .setup

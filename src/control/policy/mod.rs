@@ -10,6 +10,8 @@ mod spec;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::human::{AskWhen, Gate, HumanSpec, StandIn};
 pub use self::node::{Action, Condition, Node};
 pub use self::spec::{
@@ -17,8 +19,9 @@ pub use self::spec::{
 };
 use crate::config::Problem;
 
-/// What a run may take at most.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a run may take at most: of `[budget]` and of the conditions that can end it alone the
+/// lower one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Outputs, and calls of the agent.
     pub max_generations: u32,

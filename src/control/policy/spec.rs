@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Limits;
 use super::node::{Condition, Node};
 use crate::config::Problem;
+use crate::provider::Price;
 
 /// The section `[exit]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,6 +148,10 @@ pub struct BudgetSpec {
     /// US dollars of all roles. With it, models without a price are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
+    /// US dollars per million tokens that a model without a price is taken to cost, so that it
+    /// is not refused; the result then says so. Only with a limit on money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assume_price: Option<Price>,
     /// Judgements of the panel, retries and confirmations included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluations: Option<u64>,
@@ -154,7 +159,14 @@ pub struct BudgetSpec {
 
 impl Default for BudgetSpec {
     fn default() -> Self {
-        Self { max_generations: 10, seconds: 600.0, tokens: 50_000, usd: None, evaluations: None }
+        Self {
+            max_generations: 10,
+            seconds: 600.0,
+            tokens: 50_000,
+            usd: None,
+            assume_price: None,
+            evaluations: None,
+        }
     }
 }
 
@@ -181,6 +193,9 @@ impl BudgetSpec {
         }
         if self.usd.is_some_and(|usd| !(usd.is_finite() && micro(usd) > 0)) {
             return Err(Problem::new("usd", "expected US dollars, a millionth or more"));
+        }
+        if self.assume_price.is_some_and(|price| !price.is_valid()) {
+            return Err(Problem::new("assume_price", "expected numbers that are 0 or more"));
         }
         if self.evaluations == Some(0) {
             return Err(Problem::new("evaluations", "expected 1 or more, found 0"));

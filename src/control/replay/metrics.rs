@@ -1,9 +1,10 @@
 //! Metrics over many loops, each with an interval and the number it stands on.
 //!
 //! Shares have Wilson's 95% interval (Wilson, 1927); medians and means a percentile bootstrap
-//! (Efron, 1979) with a fixed seed, so that the same recordings give the same numbers. Where
-//! loops are grouped, both are drawn over groups. Censored loops count as not accepted in every share over all tasks, which makes
-//! those a lower bound; their number stands beside.
+//! (Efron, 1979) with a fixed seed, so that the same recordings give the same numbers, and none
+//! below six loops, where it would be narrower than anything that is known. Where
+//! loops are grouped, both are drawn over groups. Censored loops count as not accepted in every
+//! share over all tasks, which makes those a lower bound; their number stands beside.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,10 @@ const Z: f64 = 1.959_963_984_540_054;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
 
+/// Groups of loops below which a bootstrap gives no interval: of five values not even the range
+/// of all holds the median with a confidence of 95%.
+const LEAST: usize = 6;
+
 /// A number, its 95% interval, and how many loops it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Metric {
@@ -33,6 +38,15 @@ pub struct Metric {
     pub upper: Option<f64>,
     /// How many.
     pub n: usize,
+    /// Whether the loops are enough for an interval; an end that is not there is then beyond
+    /// every number.
+    #[serde(skip)]
+    pub has_interval: bool,
+}
+
+impl Metric {
+    /// Nothing to take a number of.
+    const NONE: Self = Self { value: None, lower: None, upper: None, n: 0, has_interval: false };
 }
 
 /// Metrics over many loops.
@@ -86,6 +100,56 @@ pub struct Metrics {
     /// Returned outputs that are truly bad, of the accepted ones with known truth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_acceptance_share: Option<Metric>,
+}
+
+impl Metrics {
+    /// The names of the figures that have an interval.
+    pub const NAMES: [&str; 18] = [
+        "convergence_rate",
+        "generations_to_accept_median",
+        "generations_to_accept_mean",
+        "generations_to_accept_p90",
+        "generations_to_accept_kaplan_meier",
+        "generations_mean",
+        "judgements_mean",
+        "quality_at_convergence",
+        "quality_overall",
+        "true_quality_at_convergence",
+        "divergence_rate",
+        "time_to_convergence_median",
+        "time_to_convergence_p90",
+        "tokens_per_accepted",
+        "recovery_rate",
+        "undecided_rate",
+        "false_positive_rate",
+        "false_acceptance_share",
+    ];
+
+    /// The figures that have an interval, by their names; those on the truth where it is known.
+    #[must_use]
+    pub fn named(&self) -> Vec<(&'static str, Metric)> {
+        let all = [
+            Some(self.convergence_rate),
+            Some(self.generations_to_accept_median),
+            Some(self.generations_to_accept_mean),
+            Some(self.generations_to_accept_p90),
+            Some(self.generations_to_accept_kaplan_meier),
+            Some(self.generations_mean),
+            Some(self.judgements_mean),
+            Some(self.quality_at_convergence),
+            Some(self.quality_overall),
+            Some(self.true_quality_at_convergence),
+            Some(self.divergence_rate),
+            Some(self.time_to_convergence_median),
+            Some(self.time_to_convergence_p90),
+            Some(self.tokens_per_accepted),
+            Some(self.recovery_rate),
+            Some(self.undecided_rate),
+            self.false_positive_rate,
+            self.false_acceptance_share,
+        ];
+        Self::NAMES.into_iter().zip(all).filter_map(|(name, own)| Some((name, own?))).collect()
+    }
 }
 
 /// The metrics of replayed loops.
@@ -221,7 +285,7 @@ fn dips(replayed: &Replayed) -> bool {
 
 fn wilson(part: usize, whole: usize) -> Metric {
     if whole == 0 {
-        return Metric { value: None, lower: None, upper: None, n: 0 };
+        return Metric::NONE;
     }
     let (n, share) = (whole as f64, part as f64 / whole as f64);
     let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
@@ -231,6 +295,7 @@ fn wilson(part: usize, whole: usize) -> Metric {
         lower: Some((centre - half).max(0.0)),
         upper: Some((centre + half).min(1.0)),
         n: whole,
+        has_interval: true,
     }
 }
 
@@ -272,7 +337,10 @@ fn bootstrap<T: Copy>(clusters: &[Vec<T>], statistic: impl Fn(&[T]) -> Option<f6
     let all: Vec<T> = clusters.iter().flatten().copied().collect();
     let n = all.len();
     if n == 0 {
-        return Metric { value: None, lower: None, upper: None, n };
+        return Metric::NONE;
+    }
+    if clusters.len() < LEAST {
+        return Metric { value: statistic(&all), n, ..Metric::NONE };
     }
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut sample: Vec<T> = Vec::with_capacity(n);
@@ -290,7 +358,8 @@ fn bootstrap<T: Copy>(clusters: &[Vec<T>], statistic: impl Fn(&[T]) -> Option<f6
         let place = (share * (RESAMPLES - 1) as f64).round() as usize;
         found.get(place).copied().filter(|value| value.is_finite())
     };
-    Metric { value: statistic(&all), lower: end(0.025), upper: end(0.975), n }
+    let (lower, upper) = (end(0.025), end(0.975));
+    Metric { value: statistic(&all), lower, upper, n, has_interval: true }
 }
 
 #[cfg(test)]
@@ -319,14 +388,44 @@ mod tests {
 
     #[test]
     fn a_bootstrap_is_the_same_every_time_and_holds_its_value() {
-        let values = [1.0, 2.0, 3.0, 4.0, 10.0];
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 10.0];
         let alone = values.map(|value| vec![value]);
         let metric = bootstrap(&alone, mean);
         assert_eq!(metric, bootstrap(&alone, mean));
         let pairs = values.map(|value| vec![value, value]);
-        assert_eq!(bootstrap(&pairs, mean), Metric { n: 10, ..metric }, "pairs say nothing more");
+        assert_eq!(bootstrap(&pairs, mean), Metric { n: 12, ..metric }, "pairs say nothing more");
         assert!(metric.lower.unwrap() <= 4.0 && metric.upper.unwrap() >= 4.0);
+        let few = bootstrap(&alone[..5], mean);
+        assert_eq!((few.value, few.lower, few.upper, few.n), (Some(3.0), None, None, 5));
         assert_eq!(quantile(&values, 0.9), Some(10.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.0));
+    }
+
+    #[test]
+    fn every_figure_with_an_interval_has_the_name_that_it_is_printed_by() {
+        let own = Replayed {
+            task: String::new(),
+            group: String::new(),
+            reason: None,
+            generations: 1,
+            judgements: 1,
+            scores: vec![Some(0.5)],
+            returned: Some(0.5),
+            truth: Some(true),
+            ever_good: Some(true),
+            band: 0.0,
+            elapsed_ms: None,
+            tokens: None,
+        };
+        let metrics = metrics(&[own]);
+        let printed = serde_json::to_value(&metrics).unwrap();
+        let printed = printed.as_object().unwrap().iter();
+        let printed: std::collections::BTreeSet<&str> =
+            printed.filter(|(_, own)| own.is_object()).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(printed, Metrics::NAMES.into_iter().collect());
+        for (name, metric) in metrics.named() {
+            let own = serde_json::to_value(&metrics).unwrap()[name].clone();
+            assert_eq!(serde_json::to_value(metric).unwrap(), own, "{name}");
+        }
     }
 }

@@ -5,16 +5,21 @@
 
 mod metrics;
 mod read;
+mod targets;
 
 use std::sync::Arc;
 
 pub use self::metrics::{Metric, Metrics, metrics};
 pub use self::read::{Reading, Recorded, ReplayError, Step, Trajectory, read};
+pub use self::targets::{Held, Standing, Target, TargetsSpec};
 use super::event::{Command, Event, What};
+use super::noise::band;
 use super::outcome::{Class, Reason};
 use super::policy::Policy;
+use super::result::{Report, RoleUsage};
 use super::state::State;
 use super::{Round, decide};
+use crate::score::Score;
 
 /// What a policy makes of one recorded loop.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +51,27 @@ pub struct Replayed {
 }
 
 impl Replayed {
+    /// What the end of a run says, where no single log tells how it went: of several starts.
+    /// One that was stopped is censored.
+    #[must_use]
+    pub fn of_report(report: &Report, policy: &Policy) -> Self {
+        let tokens = |own: &RoleUsage| own.usage.tokens_in + own.usage.tokens_out;
+        Self {
+            task: report.run.clone(),
+            group: String::new(),
+            reason: (report.reason != Reason::Cancelled).then_some(report.reason),
+            generations: report.generations,
+            judgements: report.evaluations,
+            scores: report.history.iter().map(|row| row.score.map(Score::get)).collect(),
+            returned: report.best.as_ref().and_then(|best| best.score).map(Score::get),
+            truth: None,
+            ever_good: None,
+            band: band(policy.noise_z, policy.noise_sd.unwrap_or(0.0)),
+            elapsed_ms: Some((report.elapsed_seconds * 1000.0) as u64),
+            tokens: Some(report.usage.values().map(tokens).sum()),
+        }
+    }
+
     /// Whether the policy accepts.
     #[must_use]
     pub fn accepted(&self) -> bool {

@@ -3,6 +3,7 @@
 //! A table has a row a generation, and is read by the reader that calibration uses: what is no
 //! evidence there is none here.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::control::judgement::Judgement;
 use crate::control::log::{self, Entry, LogError};
 use crate::dataset::{DatasetError, LabelValue, Source};
 use crate::panel::{Rules, SeatRules};
+use crate::ruling::Ruling;
 use crate::score::Score;
 use crate::verdict::{Status, Verdict};
 
@@ -82,6 +84,16 @@ pub enum ReplayError {
         /// What is wrong, and what was expected.
         reason: String,
     },
+    /// A judge that can veto has no verdict in a log.
+    #[error(
+        "`{path}` holds no verdict of the judge `{judge}`, which the policy's panel requires: what it would have said is not known; take it off the panel"
+    )]
+    NotRecorded {
+        /// The log.
+        path: PathBuf,
+        /// The judge.
+        judge: String,
+    },
     /// It is no file that tables are read from.
     #[error(transparent)]
     Table(#[from] DatasetError),
@@ -93,8 +105,13 @@ pub enum ReplayError {
 /// How a file is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading<'a> {
-    /// The rules of the policy's panel: they hold for tables with columns of its judges.
+    /// The rules of the policy's panel: they hold for tables with columns of its judges, and
+    /// for logs with verdicts of some.
     pub rules: Option<&'a Rules>,
+    /// The rules of its reserve, where it has one.
+    pub reserve: Option<&'a Rules>,
+    /// The fingerprint of the policy's panel: logs of this panel are taken as they were ruled.
+    pub panel: Option<&'a str>,
     /// What decides where there is no panel.
     pub threshold: f64,
     /// The columns of judges; by default `score`, else those of the panel's judges, else every
@@ -113,6 +130,9 @@ pub struct Recorded {
     pub trajectories: Vec<Trajectory>,
     /// Columns that were not used.
     pub left_out: Vec<String>,
+    /// Judges of the policy's panel that some recorded ruling has no verdict of: their votes
+    /// are missing there.
+    pub missing: Vec<String>,
 }
 
 /// Reads the loops of a file: the event log of a run, or a table, which is held to the same
@@ -125,13 +145,88 @@ pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Recorded, ReplayError>
     let is_log = first.trim_start().starts_with('{')
         && serde_json::from_str::<Value>(&first)
             .is_ok_and(|value| value.get("sum").is_some() && value.get("line").is_some());
-    if is_log {
-        return Ok(Recorded { trajectories: vec![of_log(path)?], left_out: Vec::new() });
+    if !is_log {
+        return of_table(path, reading);
     }
-    of_table(path, reading)
+    let mut recorded =
+        Recorded { trajectories: Vec::new(), left_out: Vec::new(), missing: Vec::new() };
+    let starts = log::starts_of(path);
+    if starts.is_empty() {
+        recorded.add(of_log(path, reading)?);
+        return Ok(recorded);
+    }
+    // Each start is a loop of its own, and they belong together.
+    let run = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let run = run.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    for start in starts {
+        let mut own = of_log(&start, reading)?;
+        own.0.group.clone_from(&run);
+        recorded.add(own);
+    }
+    Ok(recorded)
 }
 
-fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
+impl Recorded {
+    fn add(&mut self, (trajectory, missing): (Trajectory, BTreeSet<String>)) {
+        self.trajectories.push(trajectory);
+        self.missing.extend(missing);
+        self.missing.sort();
+        self.missing.dedup();
+    }
+}
+
+/// The policy's panel on recorded verdicts.
+struct Again<'a> {
+    reading: &'a Reading<'a>,
+    /// Judges of the panel that the recording has no verdicts of.
+    missing: BTreeSet<String>,
+}
+
+impl Again<'_> {
+    /// What the policy's panel would have ruled: with its own rules where it has recorded
+    /// judges, else as it was ruled.
+    fn judge(
+        &mut self,
+        path: &Path,
+        round: Round,
+        ruling: &Ruling,
+    ) -> Result<Judgement, ReplayError> {
+        let given = |rules: &&Rules| {
+            let known = |name: &String| ruling.verdicts.iter().any(|own| own.judge == *name);
+            rules.seats.iter().any(|seat| known(&seat.name))
+        };
+        let reserve = self.reading.reserve.filter(|_| matches!(round, Round::Confirm(_)));
+        let rules = match round {
+            // What some judges said of one finding is no ruling of the panel.
+            Round::Dispute => None,
+            Round::First | Round::Confirm(_) => {
+                reserve.filter(given).or(self.reading.rules.filter(given))
+            }
+        };
+        let Some(rules) = rules else { return Ok(Judgement::of(ruling)) };
+        let lacks = |seat: &&SeatRules| !ruling.verdicts.iter().any(|own| own.judge == seat.name);
+        for seat in rules.seats.iter().filter(lacks) {
+            if seat.required {
+                return Err(ReplayError::NotRecorded {
+                    path: path.to_owned(),
+                    judge: seat.name.clone(),
+                });
+            }
+            if seat.votes() {
+                self.missing.insert(seat.name.clone());
+            }
+        }
+        Ok(Judgement::of(&rules.rule("recorded", ruling.verdicts.clone())))
+    }
+}
+
+fn of_log(
+    path: &Path,
+    reading: &Reading<'_>,
+) -> Result<(Trajectory, BTreeSet<String>), ReplayError> {
+    let mut again = Again { reading, missing: BTreeSet::new() };
+    // The panel that was recorded has ruled already.
+    let mut as_ruled = reading.rules.is_none();
     let mut trajectory = Trajectory {
         task: String::new(),
         group: String::new(),
@@ -141,7 +236,10 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
     };
     for line in log::read(path)? {
         match line.entry {
-            Entry::Started { run, .. } => trajectory.task = run,
+            Entry::Started { run, panel, .. } => {
+                trajectory.task = run;
+                as_ruled |= reading.panel.is_some_and(|own| own == panel);
+            }
             Entry::Generated { output, change, disputes, fault, refused: None, .. } => {
                 let disputes: Vec<String> = disputes.iter().map(Dispute::key).collect();
                 // Near repeats need the text, which is kept beside the log.
@@ -164,7 +262,12 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
             }
             Entry::Ruled { round, ruling, commands, .. } => {
                 let Some(step) = trajectory.steps.last_mut() else { continue };
-                let judgement = Judgement { commands, ..Judgement::of(&ruling) };
+                let judged = if as_ruled {
+                    Judgement::of(&ruling)
+                } else {
+                    again.judge(path, round, &ruling)?
+                };
+                let judgement = Judgement { commands, ..judged };
                 let place = match round {
                     Round::First => 0,
                     Round::Confirm(k) => k as usize,
@@ -185,7 +288,7 @@ fn of_log(path: &Path) -> Result<Trajectory, ReplayError> {
     while trajectory.steps.last().is_some_and(|s| s.fault.is_none() && s.rounds.is_empty()) {
         trajectory.steps.pop();
     }
-    Ok(trajectory)
+    Ok((trajectory, again.missing))
 }
 
 /// The first line that says something; empty where the file is no text.
@@ -234,7 +337,7 @@ fn of_table(path: &Path, reading: &Reading<'_>) -> Result<Recorded, ReplayError>
         }
         trajectories.push(Trajectory { task, group, steps, timed: false, confirms: false });
     }
-    Ok(Recorded { trajectories, left_out })
+    Ok(Recorded { trajectories, left_out, missing: Vec::new() })
 }
 
 /// Whether a label says good; `None` where there is none.

@@ -6,30 +6,31 @@
 //! many, and so too high. What is dropped or judged is written down, so that a run that was cut
 //! off goes on and does nothing twice.
 
+mod finals;
+mod people;
 mod spec;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
+use self::finals::is_accepted;
+use self::people::{is_accepted_by_person, waits};
 pub use self::spec::StartsSpec;
 use super::agent::AgentSpec;
-use super::driver::{
-    Driven, LoopError, Notice, Options, Part, Question, Watcher, no_room, run_part,
-};
-use super::event::{Answer, Round, Spent};
-use super::judgement::Judgement;
+use super::driver::{Driven, LoopError, Notice, Options, Part, Question, Watcher, run_part};
+use super::event::{Answer, Spent};
 use super::log::{self, Entry, FORMAT, Line, Log, LogError, RESUMED};
-use super::outcome::{Class, Outcome, Reason};
-use super::result::{Report, StartResult};
+use super::outcome::Reason;
+use super::result::Report;
 use super::setup::{Setup, SetupError};
 use super::spec::LoopSpec;
 use crate::config::Problem;
-use crate::provider::{CallContext, Client, Held, Ledger, LedgerLimits};
+use crate::provider::{Client, Ledger, LedgerLimits};
 use crate::ruling::Ruling;
-use crate::score::Score;
 use crate::verdict::{Fingerprint, Usage};
 
 /// Starts that are judged afresh at the end.
@@ -47,8 +48,8 @@ impl Starts {
     /// Builds the starts of a loop file that has the section `[starts]`.
     ///
     /// # Errors
-    /// As [`Setup::new`]; a folder as the agent's place, or a person who would be asked: several
-    /// starts would be in each other's way.
+    /// As [`Setup::new`]; a folder as the agent's place: several starts would be in each other's
+    /// way.
     pub fn new(
         spec: &LoopSpec,
         task: Option<&str>,
@@ -69,10 +70,6 @@ impl Starts {
             let spec = LoopSpec { agent: Some(own), ..spec.clone() };
             setups.push(Setup::new(&spec, task.map(str::to_owned), base, client)?);
         }
-        if setups.iter().any(|setup| setup.policy.asks()) {
-            let message = "a person can't be asked by several starts at a time: take out `human.ask` and the action `ask`";
-            return Err(Problem::new("starts", message).into());
-        }
         let hashes: Vec<&str> = setups.iter().map(|setup| setup.config_hash.as_str()).collect();
         let identity = serde_json::json!({ "starts": starts, "setups": hashes });
         Ok(Self {
@@ -88,6 +85,12 @@ impl Starts {
         &self.setups[0]
     }
 
+    /// A hash of all that makes this run this run.
+    #[must_use]
+    pub fn config_hash(&self) -> &str {
+        &self.config_hash
+    }
+
     /// All of them.
     #[must_use]
     pub fn setups(&self) -> &[Setup] {
@@ -95,7 +98,7 @@ impl Starts {
     }
 }
 
-/// Tells of one start, and asks nobody.
+/// Tells of one start, and asks nobody: a start that asks waits.
 struct Told<'a, 'b> {
     start: u32,
     inner: &'a Mutex<&'b mut dyn Watcher>,
@@ -152,6 +155,7 @@ pub async fn run(
         ledger,
         before_ms: 0,
         began: Instant::now(),
+        paused: Duration::ZERO,
         drops: Vec::new(),
         finals: BTreeMap::new(),
         resumed: 0,
@@ -159,6 +163,7 @@ pub async fn run(
         warnings,
     };
     group.take_up(lines)?;
+    group.take_answer()?;
     group.drive().await
 }
 
@@ -173,6 +178,8 @@ struct Group<'a, 'b> {
     ledger: Arc<Ledger>,
     before_ms: u64,
     began: Instant,
+    /// The time that people took.
+    paused: Duration,
     /// Starts that were dropped, in the order of the drops, and after how many outputs.
     drops: Vec<(Vec<u32>, u32)>,
     /// The fresh rulings on finalists.
@@ -240,6 +247,7 @@ impl Group<'_, '_> {
                 config_hash: self.starts.config_hash.clone(),
                 panel: first.panel.fingerprint().to_string(),
                 file: self.options.file.clone(),
+                limits: Some(first.policy.limits),
                 snapshot: None,
             })?;
         } else if !self.told_end {
@@ -254,15 +262,19 @@ impl Group<'_, '_> {
     }
 
     fn elapsed_ms(&self) -> u64 {
-        self.before_ms + self.began.elapsed().as_millis() as u64
+        let here = self.began.elapsed().saturating_sub(self.paused);
+        self.before_ms + here.as_millis() as u64
     }
 
-    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+    fn append_at(&mut self, elapsed_ms: u64, entry: Entry) -> Result<(), LogError> {
         let totals = self.ledger.totals();
         let (tokens, micro_dollars) = (totals.tokens_at_most(), totals.micro_dollars_at_most());
         let spent = Spent { tokens, micro_dollars };
-        let elapsed_ms = self.elapsed_ms();
         self.log.append(elapsed_ms, spent, entry)
+    }
+
+    fn append(&mut self, entry: Entry) -> Result<(), LogError> {
+        self.append_at(self.elapsed_ms(), entry)
     }
 
     fn warn(&mut self, text: String) {
@@ -289,9 +301,15 @@ impl Group<'_, '_> {
             if self.options.cancel.is_cancelled() {
                 return self.finish(&known, &live, Some(Reason::Cancelled));
             }
+            // What a person has accepted is judged by nobody afresh.
+            if let Some(start) = live.iter().find(|start| is_accepted_by_person(&known[*start])) {
+                return self.finish(&known, &[*start], None);
+            }
+            let waiting = live.iter().any(|start| waits(&known[start]));
             let mut finalists = self.best_first(&live, &known);
             finalists.retain(|start| {
-                known[start].report.best.is_some() && (last || is_accepted(&known[start]))
+                let all = last && !waiting;
+                known[start].report.best.is_some() && (all || is_accepted(&known[start]))
             });
             finalists.truncate(FINALISTS);
             if !finalists.is_empty() {
@@ -302,8 +320,11 @@ impl Group<'_, '_> {
                 }
             }
             let passes = |start: &u32| self.afresh(*start).is_some_and(|(passes, _)| passes);
-            if last || finalists.iter().any(passes) {
+            if (last && !waiting) || finalists.iter().any(passes) {
                 return self.finish(&known, &finalists, None);
+            }
+            if waiting {
+                return self.finish(&known, &live, Some(Reason::AwaitingHuman));
             }
             let keep = live.len().div_ceil(2).max(FINALISTS);
             let dropped = self.best_first(&live, &known).split_off(keep);
@@ -317,27 +338,34 @@ impl Group<'_, '_> {
         }
     }
 
-    /// What judging the finalists will take, as far as it can be known from the task.
-    fn keep_back(&self) -> Option<crate::provider::Reservation> {
-        let setup = self.starts.first();
-        let finals = [(setup.panel_of(Round::Confirm(1)), FINALISTS as u64)];
-        let worst = setup.judging(&setup.task, &finals);
-        // Where not even this fits, the starts themselves will say so.
-        self.ledger.reserve(worst).ok()
-    }
-
-    /// Lets every start go on to its end, or to so many outputs.
+    /// Lets every start go on to its end, to so many outputs, or to a question that nobody here
+    /// answers.
     async fn stage(
-        &self,
+        &mut self,
         live: &[u32],
         pause_after: Option<u32>,
         known: &mut BTreeMap<u32, Driven>,
     ) -> Result<(), LoopError> {
-        let open: Vec<u32> = live
+        let mut open: Vec<u32> = live
             .iter()
             .copied()
             .filter(|start| known.get(start).is_none_or(|driven| driven.paused))
             .collect();
+        while !open.is_empty() {
+            self.go_on(&open, pause_after, known).await?;
+            let cancelled = self.options.cancel.is_cancelled();
+            open = if cancelled { Vec::new() } else { self.ask(known)? };
+        }
+        Ok(())
+    }
+
+    /// Lets these starts go on, side by side.
+    async fn go_on(
+        &self,
+        open: &[u32],
+        pause_after: Option<u32>,
+        known: &mut BTreeMap<u32, Driven>,
+    ) -> Result<(), LoopError> {
         let elapsed_ms = self.elapsed_ms();
         let each = open.iter().map(|start| async move {
             let setup = &self.starts.setups[*start as usize - 1];
@@ -365,174 +393,5 @@ impl Group<'_, '_> {
             known.insert(start, driven?);
         }
         Ok(())
-    }
-
-    /// Accepted ones first that have not failed afresh, then by the score of their best output,
-    /// then the first ones.
-    fn best_first(&self, starts: &[u32], known: &BTreeMap<u32, Driven>) -> Vec<u32> {
-        let mut ranked = starts.to_vec();
-        let key = |start: &u32| {
-            let driven = &known[start];
-            let failed = self.afresh(*start).is_some_and(|(passes, _)| !passes);
-            (is_accepted(driven) && !failed, driven.score())
-        };
-        ranked.sort_by(|a, b| key(b).cmp(&key(a)).then(a.cmp(b)));
-        ranked
-    }
-
-    /// Judges the best output of each finalist once more, by judges or samples that had no part
-    /// in its being chosen.
-    async fn judge_afresh(
-        &mut self,
-        finalists: &[u32],
-        known: &BTreeMap<u32, Driven>,
-    ) -> Result<(), LoopError> {
-        for start in finalists {
-            if self.finals.contains_key(start) {
-                continue;
-            }
-            let setup = &self.starts.setups[*start as usize - 1];
-            let Some(best) = &known[start].report.best else { continue };
-            let case = setup.case(&best.output);
-            let left = setup.policy.limits.elapsed_ms.saturating_sub(self.elapsed_ms());
-            let scope = format!("{}/final/{start}", self.run);
-            let inner = Arc::clone(&self.options.replies);
-            let context = CallContext {
-                held: Held::default(),
-                sample: 0,
-                deadline: Instant::now() + std::time::Duration::from_millis(left),
-                cancel: self.options.cancel.clone(),
-                fresh: false,
-                replies: Arc::new(super::journal::Scoped { inner, scope }),
-                ledger: Arc::clone(&self.ledger),
-                place: None,
-            };
-            let ruling = setup.panel_of(Round::Confirm(1)).judge(&case, &context).await;
-            if self.options.cancel.is_cancelled() {
-                return Ok(());
-            }
-            if let Some(why) = no_room(&ruling) {
-                self.warn(format!("start {start} could not be judged afresh: {why}"));
-            }
-            let entry = Entry::Final { start: *start, ruling: Box::new(ruling.clone()) };
-            self.append(entry)?;
-            self.finals.insert(*start, ruling);
-        }
-        Ok(())
-    }
-
-    /// What the fresh ruling on a start says: whether it passes, and its score.
-    fn afresh(&self, start: u32) -> Option<(bool, Score)> {
-        let ruling = self.finals.get(&start)?;
-        let judgement = Judgement::of(ruling);
-        let policy = &self.starts.setups[start as usize - 1].policy;
-        let passes = judgement.required_failed == 0
-            && match policy.threshold() {
-                Some(threshold) => judgement.score?.get() >= threshold,
-                None => judgement.decision == crate::ruling::Decision::Accept,
-            };
-        Some((passes, judgement.score?))
-    }
-
-    /// Picks a start, and tells of all.
-    fn finish(
-        mut self,
-        known: &BTreeMap<u32, Driven>,
-        finalists: &[u32],
-        stopped: Option<Reason>,
-    ) -> Result<Report, LoopError> {
-        let picked = finalists
-            .iter()
-            .copied()
-            .max_by(|a, b| {
-                let key = |start: u32| {
-                    let (passes, score) = self.afresh(start).unzip();
-                    let accepted = is_accepted(&known[&start]) && passes == Some(true);
-                    (accepted, score, known[&start].score())
-                };
-                // Of equals the first.
-                key(*a).cmp(&key(*b)).then(b.cmp(a))
-            })
-            .or_else(|| known.keys().next().copied());
-        let Some(picked) = picked else {
-            return Err(LoopError::NoBeginning { run: self.run.clone() });
-        };
-        let own = &known[&picked].report;
-        let passes = self.afresh(picked).map(|(passes, _)| passes);
-        let reason = stopped.unwrap_or(match own.outcome {
-            // It passed in its loop, and not before fresh eyes, or nobody could look.
-            Class::Accepted if passes != Some(true) => Reason::ConfirmationFailed,
-            _ => own.reason,
-        });
-        let mut report = own.clone();
-        report.run.clone_from(&self.run);
-        report.reason = reason;
-        report.outcome = reason.class();
-        report.classic_reason = reason.classic();
-        report.also_fired.retain(|other| *other != reason);
-        report.evaluations = self.finals.len() as u64;
-        report.usage = BTreeMap::new();
-        for driven in known.values() {
-            report.evaluations += driven.report.evaluations;
-            for (role, usage) in &driven.report.usage {
-                let books = report.usage.entry(role.clone()).or_default();
-                books.usage.add(&usage.usage);
-                books.cost_usd += usage.cost_usd;
-            }
-        }
-        let finals = self.finals.values().flat_map(|ruling| &ruling.verdicts);
-        for verdict in finals.filter(|verdict| !verdict.cached) {
-            let books = report.usage.entry("final".to_owned()).or_default();
-            books.usage.add(&verdict.usage);
-            books.cost_usd += verdict.cost_usd.unwrap_or(0.0);
-        }
-        report.starts = known
-            .iter()
-            .map(|(start, driven)| StartResult {
-                start: *start,
-                picked: *start == picked,
-                dropped_after: self
-                    .drops
-                    .iter()
-                    .find(|(starts, _)| starts.contains(start))
-                    .map(|_| driven.report.generations),
-                reason: (!driven.paused).then_some(driven.report.reason),
-                generations: driven.report.generations,
-                score: driven.score(),
-                fresh_score: self.afresh(*start).map(|(_, score)| score),
-                log: driven.report.log.clone(),
-            })
-            .collect();
-        report.cost_usd = self.ledger.totals().cost_usd();
-        report.elapsed_seconds = self.elapsed_ms() as f64 / 1000.0;
-        report.config_hash.clone_from(&self.starts.config_hash);
-        report.resumed = self.resumed;
-        report.log = self.log.path().display().to_string();
-        for warning in &own.warnings {
-            if !self.warnings.contains(warning) {
-                self.warnings.push(warning.clone());
-            }
-        }
-        report.warnings.clone_from(&self.warnings);
-        if !self.told_end {
-            let outcome = Outcome {
-                reason,
-                also_fired: report.also_fired.clone(),
-                best: report.best.as_ref().map(|best| best.generation),
-            };
-            self.append(Entry::Finished { outcome })?;
-        }
-        Ok(report)
-    }
-}
-
-fn is_accepted(driven: &Driven) -> bool {
-    driven.report.outcome == Class::Accepted && !driven.paused
-}
-
-impl Driven {
-    /// The score of its best output.
-    fn score(&self) -> Option<Score> {
-        self.report.best.as_ref().and_then(|best| best.score)
     }
 }

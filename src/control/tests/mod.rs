@@ -2,6 +2,7 @@
 
 mod accept;
 mod pitfalls;
+mod progress;
 mod properties;
 mod simulation;
 

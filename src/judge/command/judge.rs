@@ -45,6 +45,10 @@ impl Judge for CommandJudge {
         self.checks.iter().filter_map(warning).collect()
     }
 
+    fn criterion_weights(&self) -> Vec<(String, f64)> {
+        self.checks.iter().map(|check| (check.name.clone(), check.spec.weight)).collect()
+    }
+
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {
         Box::pin(
             async move { self.run_checks(case, context).await.unwrap_or_else(|failed| *failed) },

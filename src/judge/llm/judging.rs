@@ -195,6 +195,24 @@ impl Judging {
         }
     }
 
+    /// The criteria or questions that its verdicts hold, with their weights.
+    #[must_use]
+    pub fn criterion_weights(&self) -> Vec<(String, f64)> {
+        match self.spec.mode {
+            Mode::Rubric => self
+                .rubric
+                .iter()
+                .flat_map(|rubric| &rubric.criteria)
+                .map(|criterion| (criterion.name.clone(), criterion.weight))
+                .collect(),
+            Mode::Checklist => {
+                let questions = self.spec.questions.iter();
+                questions.map(|question| (question.text.clone(), question.weight)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// How an answer is asked for first.
     #[must_use]
     pub fn first_form(&self) -> Form {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use futures::future::{BoxFuture, join_all};
 
@@ -63,6 +64,9 @@ pub struct LlmJudge {
     /// Set when log-probabilities have come: a later refusal that does not speak of them is
     /// about something else.
     logprobs_came: AtomicBool,
+    /// The model named by the last reply, and whether it is the one asked for: nearly every
+    /// reply names the same.
+    last_model: Mutex<Option<(String, bool)>>,
 }
 
 /// What became of one question.
@@ -94,6 +98,19 @@ impl LlmJudge {
             server,
             no_logprobs: AtomicBool::new(false),
             logprobs_came: AtomicBool::new(false),
+            last_model: Mutex::default(),
+        }
+    }
+
+    fn is_own_model(&self, returned: &str) -> bool {
+        let mut last = self.last_model.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((name, own)) if name == returned => *own,
+            _ => {
+                let own = same_model(self.server.model(), returned);
+                *last = Some((returned.to_owned(), own));
+                own
+            }
         }
     }
 
@@ -259,7 +276,7 @@ impl LlmJudge {
         verdict.cost_usd = cost.filter(|_| known);
         verdict.model_returned = replies.iter().rev().find_map(|r| r.model.clone());
         if let Some(returned) = &verdict.model_returned
-            && !same_model(self.server.model(), returned)
+            && !self.is_own_model(returned)
         {
             let note = format!("asked for `{}`, answered by `{returned}`", self.server.model());
             verdict = verdict.note("model_mismatch", note);
@@ -295,6 +312,10 @@ impl Judge for LlmJudge {
 
     fn may_fail_criterion(&self) -> bool {
         self.judging.may_fail_criterion()
+    }
+
+    fn criterion_weights(&self) -> Vec<(String, f64)> {
+        self.judging.criterion_weights()
     }
 
     fn judge<'a>(&'a self, case: &'a Case, context: &'a CallContext) -> BoxFuture<'a, Verdict> {

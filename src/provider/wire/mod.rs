@@ -10,6 +10,7 @@ mod fault;
 mod gemini;
 mod openai;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::chat::{ChatRequest, FinishReason, ResponseFormat, TokenLogprobs};
@@ -207,10 +208,10 @@ fn parse<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, Undecodable
 fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
-    T: serde::de::DeserializeOwned,
+    T: serde::Deserialize<'de>,
 {
-    let value = <Value as serde::Deserialize>::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
+    let text = <&RawValue as serde::Deserialize>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(text.get()).ok())
 }
 
 /// A count of tokens, however it is written: `100`, `100.0`, `"100"`. What is no count is none.

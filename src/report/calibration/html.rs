@@ -71,9 +71,11 @@ fn table(own: &Table) -> Value {
         .map(|row| {
             row.iter()
                 .zip(&own.columns)
-                .map(|(cell, (_, number))| {
+                .map(|(cell, (column, number))| {
                     context! {
-                        text => plain(&cell.text), detail => plain(&cell.detail), number,
+                        text => plain(&cell.text), number, column => *column,
+                        // An interval stays on one line; before its n it may break.
+                        detail => plain(&cell.detail).replace(", ", ",\u{a0}"),
                         sort => cell.sort.map(|value| format!("{value:.8}")),
                         name => cell.name,
                     }

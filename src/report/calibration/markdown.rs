@@ -61,10 +61,8 @@ fn table(out: &mut dyn Write, own: &Table) -> Result<(), ReportError> {
 }
 
 fn cell(own: &Cell) -> String {
-    if own.name {
-        return markdown_code(&own.text);
-    }
     let detail =
         if own.detail.is_empty() { String::new() } else { format!(" {}", words(&own.detail)) };
-    format!("{}{detail}", words(&own.text))
+    let text = if own.name { markdown_code(&own.text) } else { words(&own.text) };
+    format!("{text}{detail}")
 }

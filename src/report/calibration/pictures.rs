@@ -21,7 +21,8 @@ pub(super) struct Group {
 
 /// The large pictures, one a heading.
 pub(super) fn large(sheet: &Sheet) -> Vec<Picture> {
-    [threshold(sheet), leaderboard(sheet), roc(sheet), bias(sheet), correlation(sheet)]
+    // In this order the two columns of a wide page end at about the same height.
+    [threshold(sheet), leaderboard(sheet), bias(sheet), roc(sheet), correlation(sheet)]
         .into_iter()
         .flatten()
         .collect()
@@ -62,9 +63,10 @@ fn threshold(sheet: &Sheet) -> Option<Picture> {
         None => "No threshold keeps the promise.",
     };
     let says = format!(
-        "The line: {error}, counted on {} {bad}, one a group, of {} {unit}. The shaded band ends at its upper bound at {} confidence, which has to stay below the limit. {end}",
+        "The line: {error}, counted on {} {bad}, one a group, of {} {unit} of {}. The shaded band ends at its upper bound at {} confidence, which has to stay below the limit. {end}",
         curve.n_bad,
         curve.n,
+        sheet.certify(),
         percent(limits.confidence)
     );
     threshold::draw(curve, &limits, &says)
@@ -80,8 +82,11 @@ fn leaderboard(sheet: &Sheet) -> Option<Picture> {
         })
         .collect();
     Forest {
-        title: "Leaderboard".into(),
-        says: "Mean of good answers accepted and bad ones refused, with its interval; 50% is what chance reaches. A certified threshold is strict: it costs the panel good answers, and so places here.".into(),
+        title: "Balanced accuracy".into(),
+        says: format!(
+            "Mean of good answers accepted and bad ones refused, with its interval, on {}; 50% is what chance reaches. A certified threshold is strict: it costs the panel good answers, and so places here.",
+            sheet.certify()
+        ),
         reference: Some(0.5),
         percent: true,
         axis: "balanced accuracy".into(),
@@ -111,7 +116,10 @@ fn bias(sheet: &Sheet) -> Option<Picture> {
     });
     Forest {
         title: "Bias".into(),
-        says: "Mean of score minus label, with its interval. Right of 0 a judge is too lenient, left of it too strict. The panel's is what remains after the maps.".into(),
+        says: format!(
+            "Mean of score minus label, with its interval, on {}. Right of 0 a judge is too lenient, left of it too strict. The panel's is what remains after the maps.",
+            sheet.certify()
+        ),
         reference: Some(0.0),
         percent: false,
         axis: "score minus label".into(),
@@ -143,8 +151,10 @@ fn roc(sheet: &Sheet) -> Option<Picture> {
     roc::draw(
         &curves,
         &format!(
-            "The numbered points are where each judge, and the panel, work now. Up and to the left is better; the diagonal is chance. {} good and {} bad cases with a panel's key.",
-            own.good, own.bad
+            "The numbered points are where each judge, and the panel, work now. Up and to the left is better; the diagonal is chance. {} good and {} bad cases of {} have a panel's key.",
+            own.good,
+            own.bad,
+            sheet.certify()
         ),
     )
 }
@@ -166,8 +176,9 @@ fn correlation(sheet: &Sheet) -> Option<Picture> {
         &own.error_correlation,
         own.complete_cases,
         &format!(
-            "Correlation of errors given the truth, on the {} cases that every judge decided; 0 is independence, 1 one judge twice. {effective}",
-            own.complete_cases
+            "Correlation of errors given the truth, on the {} cases of {} that every judge decided; 0 is independence, 1 one judge twice. {effective}",
+            own.complete_cases,
+            sheet.certify()
         ),
     )
 }
@@ -187,7 +198,10 @@ fn everyone(
 fn histograms(sheet: &Sheet) -> Group {
     Group {
         title: "Scores of good and bad answers",
-        says: "Good answers upwards, bad ones downwards, each as a share of its kind. The upright line is where the judge starts to accept; the panel is shown by the first number of its key.".into(),
+        says: format!(
+            "On {}. Good answers upwards, bad ones downwards, each as a share of its kind. The upright line is where the judge starts to accept; the panel is shown by the first number of its key.",
+            sheet.certify()
+        ),
         pictures: everyone(sheet)
             .filter_map(|(own, curves)| {
                 let threshold = own.operating_point.as_ref().and_then(|point| point.threshold);
@@ -208,7 +222,10 @@ fn reliabilities(sheet: &Sheet) -> Group {
     };
     Group {
         title: "What scores mean (reliability)",
-        says: format!("{says} Judges that only accept or refuse have none."),
+        says: format!(
+            "On {}. {says} Judges that only accept or refuse have none.",
+            sheet.certify()
+        ),
         pictures: everyone(sheet)
             .filter_map(|(own, curves)| {
                 reliability::draw(&own.name, curves.reliability.as_ref()?.value()?)
@@ -220,7 +237,10 @@ fn reliabilities(sheet: &Sheet) -> Group {
 fn differences(sheet: &Sheet) -> Group {
     Group {
         title: "Score minus label (Bland-Altman)",
-        says: "Each dot stands for cases at that place, larger for more. The line is the mean difference, the broken ones its limits of agreement: 95% of differences lie between them if they are normal.".into(),
+        says: format!(
+            "On {}. Each dot stands for cases at that place, larger for more. The line is the mean difference, the broken ones its limits of agreement: 95% of differences lie between them if they are normal.",
+            sheet.certify()
+        ),
         pictures: everyone(sheet)
             .filter_map(|(own, curves)| {
                 agreement::draw(&own.name, curves.differences.as_ref()?.value()?, &own.bias)

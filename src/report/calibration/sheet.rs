@@ -18,6 +18,7 @@ use crate::calibration::report::StatusesByClass;
 use crate::calibration::slices::SliceReport;
 use crate::calibration::split::SplitReport;
 use crate::calibration::table::Counts;
+use crate::report::words::plural;
 
 /// When a judge accepts.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -85,6 +86,12 @@ pub(super) struct Promise {
 pub(super) struct Baseline {
     pub(super) name: String,
     pub(super) n: u64,
+    #[serde(default)]
+    pub(super) good: u64,
+    #[serde(default)]
+    pub(super) bad: u64,
+    #[serde(default)]
+    pub(super) accepted: Option<u64>,
     pub(super) accuracy: Measured<Figure>,
     pub(super) balanced_accuracy: Measured,
     pub(super) false_positive_rate: Measured,
@@ -167,6 +174,30 @@ impl Sheet {
         // By text and not by value: then an error says which field it stumbled over.
         let text = value.to_string();
         Ok(serde_json::from_str(&text)?)
+    }
+
+    /// The part that figures stand on, in words, with its cases: `the certify part (630 cases)`,
+    /// or all labelled cases without a split.
+    pub(super) fn certify(&self) -> String {
+        match &self.split.certify {
+            Some(part) => format!("the certify part ({})", plural(part.cases, "case", "cases")),
+            None => self.whole(),
+        }
+    }
+
+    /// The part that was fitted on, in the same way.
+    pub(super) fn fit(&self) -> String {
+        match &self.split.fit {
+            Some(part) => format!("the fit part ({})", plural(part.cases, "case", "cases")),
+            None => self.whole(),
+        }
+    }
+
+    /// Both parts together.
+    pub(super) fn whole(&self) -> String {
+        let cases = plural(self.counts.cases, "labelled case", "labelled cases");
+        let both = if self.split.fit.is_some() { ", both parts" } else { "" };
+        format!("all {cases}{both}")
     }
 
     /// The name of a judge by its place.

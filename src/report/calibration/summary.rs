@@ -27,9 +27,10 @@ pub(super) fn summary(sheet: &Sheet) -> Summary {
     let noise = &sheet.label_noise;
     if noise.suspects_total > 0 {
         lines.push(format!(
-            "All judges contradict {} of {}: check those first.",
+            "All judges contradict {} of the {} on whose cases every judge decided ({}): check those first.",
             plural(noise.suspects_total, "label", "labels"),
-            noise.compared
+            noise.compared,
+            sheet.whole()
         ));
     }
     lines.push(data(sheet));
@@ -132,14 +133,23 @@ fn missing(sheet: &Sheet) -> String {
 fn behind(sheet: &Sheet) -> String {
     let own = &sheet.certificate.certificate;
     let (_, kind) = what(sheet);
+    let drawn = match own.n_bad_cases {
+        all if all > own.n_bad => {
+            format!(" (one drawn from each group of the certify part that has one; {all} in all)")
+        }
+        _ => String::new(),
+    };
     let tested = match (own.mode, own.false_accepts, own.k) {
         (Mode::FalseAcceptanceShare, Some(wrong), Some(accepted)) => {
             format!("In the test {wrong} of {accepted} accepted cases were bad")
         }
         (_, Some(wrong), Some(k)) => {
-            format!("In the test it accepted {wrong} of {} bad {kind}; up to {k} may be", own.n_bad)
+            format!(
+                "In the test it accepted {wrong} of {} bad {kind}{drawn}; up to {k} may be",
+                own.n_bad
+            )
         }
-        _ => format!("It stands on {} bad {kind}", own.n_bad),
+        _ => format!("It stands on {} bad {kind}{drawn}", own.n_bad),
     };
     let bound = own.upper_bound.map_or_else(String::new, |upper| {
         format!("; upper bound {} with {} confidence", percent(upper), percent(1.0 - own.delta))
@@ -164,8 +174,9 @@ fn observed(sheet: &Sheet) -> String {
             .to_owned();
     };
     format!(
-        "With its {} threshold the panel accepted {} and {}: an observation, not a promise.",
+        "With its {} threshold the panel accepted, on {}, {} and {}: an observation, not a promise.",
         point.origin,
+        sheet.certify(),
         side(&own.true_positive_rate, "good"),
         side(&own.false_positive_rate, "bad")
     )
@@ -180,16 +191,17 @@ fn together(sheet: &Sheet) -> String {
                 format!(", mean error correlation {}", short(*mean))
             });
             format!(
-                "{judges} err together like {} independent ones (n = {}{correlation}).",
+                "{judges} err together like {} independent ones (n = {}, those of {} that every judge decided{correlation}).",
                 short(*effective),
-                own.complete_cases
+                own.complete_cases,
+                sheet.certify()
             )
         }
         None => format!("{judges}; how far they err together is not known."),
     };
     if let Some(all) = own.all_wrong.value() {
         text.push_str(&format!(
-            " All of them are wrong on {} of the cases (interval {} to {}, n = {}): no vote can mend that.",
+            " All of them are wrong on {} of these cases (interval {} to {}, n = {}): no vote can mend that.",
             percent(all.estimate),
             percent(all.lower),
             percent(all.upper),
@@ -203,7 +215,7 @@ fn best(sheet: &Sheet) -> Option<String> {
     let own = sheet.panel.dependence.best_single.as_ref()?;
     let name = crate::report::words::plain(&own.name);
     Some(format!(
-        "The best judge by itself is {name}, right on {} of the cases ({}).",
+        "The best judge by itself is {name}, right on {} of the same cases ({}). With its own threshold, and chosen for being the best here: on new cases expect less.",
         percent(own.accuracy.estimate),
         interval(&own.accuracy)
     ))
@@ -220,8 +232,9 @@ fn data(sheet: &Sheet) -> String {
     );
     if let (Some(fit), Some(certify)) = (&sheet.split.fit, &sheet.split.certify) {
         text.push_str(&format!(
-            " Fitted on {}; the figures here stand on the other {}.",
-            fit.cases, certify.cases
+            " Maps, thresholds and smaller panels come from the fit part ({}); the certificate, and every figure that says nothing else, from the certify part (the other {}).",
+            plural(fit.cases, "case", "cases"),
+            certify.cases
         ));
     } else {
         text.push_str(" No split: the figures describe the cases that were fitted.");

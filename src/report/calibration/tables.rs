@@ -148,9 +148,9 @@ fn leaderboard(sheet: &Sheet) -> Table {
         rows.push(vec![
             Cell::words(format!("({})", own.name.replace('_', " "))),
             Cell::plain(&own.balanced_accuracy, own.n, percent),
-            Cell::plain(&own.false_positive_rate, own.n, percent),
-            Cell::plain(&own.true_positive_rate, own.n, percent),
-            Cell::plain(&own.false_acceptance_share, own.n, percent),
+            Cell::plain(&own.false_positive_rate, own.bad, percent),
+            Cell::plain(&own.true_positive_rate, own.good, percent),
+            Cell::plain(&own.false_acceptance_share, own.accepted.unwrap_or(own.n), percent),
             Cell::plain(&own.auc, own.n, short),
             Cell::words("-"),
             Cell::words("-"),
@@ -159,23 +159,37 @@ fn leaderboard(sheet: &Sheet) -> Table {
             Cell::words("-"),
         ]);
     }
+    let mut columns = vec![
+        ("judge", false),
+        ("balanced accuracy", true),
+        ("bad accepted (FPR)", true),
+        ("good accepted (TPR)", true),
+        ("bad among accepted", true),
+        ("AUC", true),
+        ("kappa", true),
+        ("bias", true),
+        ("accepts", false),
+        ("US dollars", true),
+        ("ms", true),
+    ];
+    // What no judge has would only make the table wider.
+    for optional in ["ms", "US dollars"] {
+        let place = columns.iter().position(|(name, _)| *name == optional);
+        if let Some(place) = place.filter(|&at| rows.iter().all(|row| row[at].sort.is_none())) {
+            columns.remove(place);
+            for row in &mut rows {
+                row.remove(place);
+            }
+        }
+    }
     Table {
         id: "leaderboard",
         title: "Leaderboard",
-        says: "By balanced accuracy, the mean of good answers accepted and bad ones refused. Judges whose intervals overlap widely are not told apart by these data. In brackets: rules without judgement, which a judge has to beat.".into(),
-        columns: vec![
-            ("judge", false),
-            ("balanced accuracy", true),
-            ("bad accepted (FPR)", true),
-            ("good accepted (TPR)", true),
-            ("bad among accepted", true),
-            ("AUC", true),
-            ("kappa", true),
-            ("bias", true),
-            ("accepts", false),
-            ("US dollars", true),
-            ("ms", true),
-        ],
+        says: format!(
+            "On {}. By balanced accuracy, the mean of good answers accepted and bad ones refused. Judges whose intervals overlap widely are not told apart by these data. In brackets: rules without judgement, which a judge has to beat.",
+            sheet.certify()
+        ),
+        columns,
         rows,
     }
 }
@@ -193,7 +207,8 @@ fn check_first(sheet: &Sheet) -> Table {
         id: "labels",
         title: "Labels to check first",
         says: format!(
-            "Cases on which every judge contradicts the label: {} of {} that all of them decided. Either they share an error, or the label is wrong; only a second look can tell. The first {} are listed.",
+            "Of {}: cases on which every judge contradicts the label, {} of the {} that all of them decided. Either they share an error, or the label is wrong; only a second look can tell. The first {} are listed.",
+            sheet.whole(),
             sheet.label_noise.suspects_total,
             sheet.label_noise.compared,
             sheet.label_noise.check_first.len()
@@ -210,8 +225,9 @@ fn check_first(sheet: &Sheet) -> Table {
             .check_first
             .iter()
             .map(|own| {
+                let row = own.row.map_or_else(String::new, |row| format!("row {row}"));
                 vec![
-                    Cell::name(&own.case),
+                    Cell { detail: row, ..Cell::name(&own.case) },
                     Cell::words(if own.label_good { "good" } else { "bad" }),
                     Cell { text: short(own.label), sort: Some(own.label), ..Cell::default() },
                     Cell::count(own.judges),
@@ -233,7 +249,8 @@ fn noise(sheet: &Sheet) -> Table {
         id: "noise",
         title: "If labels are wrong",
         says: format!(
-            "What the panel's rate of bad answers accepted (n={n}) would be if that share of the answers labelled bad were good."
+            "What the panel's rate of bad answers accepted (n={n}, {}) would be if that share of the answers labelled bad were good.",
+            sheet.certify()
         ),
         columns: vec![("wrong among the bad labels", true), ("bad accepted (FPR)", true)],
         rows: known
@@ -259,7 +276,10 @@ fn slices(sheet: &Sheet) -> Table {
     Table {
         id: "slices",
         title: "By slices",
-        says: "Shrunk figures are pulled towards the mean of all slices as far as the slice's own cases say little: compare these, and read the raw ones with their n. p: the slice accepts no more bad ones than the others do (Fisher, Holm).".into(),
+        says: format!(
+            "On {}. Shrunk figures are pulled towards the mean of all slices as far as the slice's own cases say little: compare these, and read the raw ones with their n. p: the slice accepts no more bad ones than the others do (Fisher, Holm).",
+            sheet.certify()
+        ),
         columns: vec![
             ("field", false),
             ("slice", false),
@@ -292,7 +312,10 @@ fn maps(sheet: &Sheet) -> Table {
     Table {
         id: "maps",
         title: "Maps of the judges",
-        says: "Fitted on the fit part alone. The offset is what has to be added to a score.".into(),
+        says: format!(
+            "Fitted on {} alone. The offset is what has to be added to a score.",
+            sheet.fit()
+        ),
         columns: vec![
             ("judge", false),
             ("map", false),
@@ -357,7 +380,10 @@ fn statuses(sheet: &Sheet) -> Table {
     Table {
         id: "statuses",
         title: "Measurements without a score",
-        says: "By the truth: where the two shares differ, failures are not at random.".into(),
+        says: format!(
+            "On {}, by the truth: where the two shares differ, failures are not at random.",
+            sheet.whole()
+        ),
         columns: vec![
             ("judge", false),
             ("on good cases", true),
@@ -382,8 +408,9 @@ fn subsets(sheet: &Sheet) -> Table {
         id: "subsets",
         title: "Smaller panels",
         says: format!(
-            "By plain majority on the {} cases that every judge decided; the best of {} compared. The best of many looks better than it is.",
-            own.complete_cases, own.subsets_compared
+            "By plain majority on {}, since a panel that is chosen here must not have been chosen on the cases that certify it: the best of {} compared, on the cases that all judges compared decided (n). The best of many looks better than it is.",
+            sheet.fit(),
+            own.subsets_compared
         ),
         columns: vec![
             ("judges", false),
@@ -399,8 +426,8 @@ fn subsets(sheet: &Sheet) -> Table {
                     Cell::name(&set.judges.join(" + ")),
                     Cell::count(set.judges.len() as u64),
                     Cell::figure(&Measured(Ok(set.accuracy)), percent),
-                    Cell::plain(&set.false_positive_rate, set.accuracy.n, percent),
-                    Cell::plain(&set.true_positive_rate, set.accuracy.n, percent),
+                    Cell::plain(&set.false_positive_rate, set.bad, percent),
+                    Cell::plain(&set.true_positive_rate, set.good, percent),
                 ]
             })
             .collect(),
@@ -414,7 +441,8 @@ fn people(sheet: &Sheet) -> Table {
         id: "raters",
         title: "People against each other",
         says: format!(
-            "{} raters; {} cases have several of them. Krippendorff's alpha of good or bad: {}.",
+            "On {}. {} raters; {} cases have several of them. Krippendorff's alpha of good or bad: {}.",
+            sheet.whole(),
             own.count,
             own.cases_with_several,
             own.krippendorff_alpha_nominal
@@ -446,7 +474,12 @@ fn people(sheet: &Sheet) -> Table {
 fn generations(sheet: &Sheet) -> Table {
     let (says, rows) = match &sheet.loops {
         Some(own) => (
-            format!("{} loops, {} of which are never good.", own.loops, own.never_complete),
+            format!(
+                "On {}: {} loops, {} of which are never good.",
+                sheet.certify(),
+                own.loops,
+                own.never_complete
+            ),
             own.by_generation
                 .iter()
                 .map(|row| {

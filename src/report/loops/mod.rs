@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::read::LoopReadError;
 use super::ReportError;
+use crate::control::log::starts_of;
 use crate::dataset::Sink;
 
 /// Loops on a page.
@@ -21,16 +22,16 @@ pub const MOST_LOOPS: usize = 100;
 pub const MOST_GENERATIONS: usize = 200;
 
 /// The logs that a path stands for: a log itself, a run's folder, or a folder of runs; in the
-/// order of their names. `None` for a path that is none of these.
+/// order of their names, and of several starts each one's. `None` for a path that is none of these.
 #[must_use]
 pub fn logs(path: &Path) -> Option<Vec<PathBuf>> {
     let is_log = path.extension().is_some_and(|own| own.eq_ignore_ascii_case("jsonl"));
     if path.is_file() {
-        return is_log.then(|| vec![path.to_owned()]);
+        return is_log.then(|| each(path.to_owned()));
     }
     let own = path.join(EVENTS);
     if own.is_file() {
-        return Some(vec![own]);
+        return Some(each(own));
     }
     let mut found: Vec<PathBuf> = std::fs::read_dir(path)
         .ok()?
@@ -38,7 +39,13 @@ pub fn logs(path: &Path) -> Option<Vec<PathBuf>> {
         .filter(|log| log.is_file())
         .collect();
     found.sort();
-    (!found.is_empty()).then_some(found)
+    (!found.is_empty()).then(|| found.into_iter().flat_map(each).collect())
+}
+
+/// The log of a run, or of several starts the logs of all: their own is in theirs.
+fn each(log: PathBuf) -> Vec<PathBuf> {
+    let starts = starts_of(&log);
+    if starts.is_empty() { vec![log] } else { starts }
 }
 
 /// The name of a log in a run's folder.

@@ -108,7 +108,8 @@ impl Recorded {
 pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
     let lines = log::read(path)?;
     let mut lines = lines.into_iter();
-    let Some(Entry::Started { run, time, task, config, .. }) = lines.next().map(|own| own.entry)
+    let Some(Entry::Started { run, time, task, config, limits, .. }) =
+        lines.next().map(|own| own.entry)
     else {
         return Err(LoopReadError::NoLog { path: path.to_owned() });
     };
@@ -186,7 +187,17 @@ pub(super) fn of_log(path: &Path) -> Result<Recorded, LoopReadError> {
             (own.elapsed_ms, own.tokens, own.micro_dollars) = (elapsed_ms, tokens, micro_dollars);
         }
     }
-    let limit = |name: &str| config.pointer(&format!("/budget/{name}")).and_then(Value::as_f64);
+    let limit = |name: &str| match &limits {
+        Some(own) => match name {
+            "max_generations" => Some(f64::from(own.max_generations)),
+            "seconds" => Some(own.elapsed_ms as f64 / 1000.0),
+            "tokens" => own.tokens.map(|own| own as f64),
+            "usd" => own.micro_dollars.map(|own| own as f64 / 1e6),
+            _ => own.evaluations.map(|own| own as f64),
+        },
+        // Of logs that do not say, what the file says.
+        None => config.pointer(&format!("/budget/{name}")).and_then(Value::as_f64),
+    };
     let made = outputs.iter().filter(|own| own.hash.is_some()).count();
     let budgets = vec![
         Budget {

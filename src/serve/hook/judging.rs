@@ -348,11 +348,11 @@ impl Hook {
         let key =
             tree.as_deref().map(|tree| Verdicts::key(&panel, &case, (workspace.root(), tree)));
         let kept = key.as_ref().filter(|_| self.use_cache).and_then(|key| verdicts.get(key));
-        let (ruling, micro_dollars) = match kept {
+        let (ruling, micro_dollars, cost_usd) = match kept {
             Some(ruling) => {
                 ledger.session.cached = ledger.session.cached.saturating_add(1);
                 outcome.cached = true;
-                (ruling, 0)
+                (ruling, 0, Some(0.0))
             }
             None => {
                 let spent = ledger.session.micro_dollars;
@@ -372,11 +372,12 @@ impl Hook {
                 {
                     outcome.warnings.push(format!("the ruling is not kept: {error}"));
                 }
-                (ruling, context.ledger.totals().micro_dollars_at_most())
+                let totals = context.ledger.totals();
+                (ruling, totals.micro_dollars_at_most(), totals.cost_usd())
             }
         };
         outcome.rule(&ruling);
-        outcome.cost_usd = micro_dollars as f64 / 1e6;
+        outcome.cost_usd = cost_usd;
         let finding = match ruling.decision {
             Decision::Accept => Finding::Accepted,
             Decision::Reject => Finding::Rejected,

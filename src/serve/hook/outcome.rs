@@ -104,9 +104,10 @@ pub struct Outcome {
     /// Whether the ruling is that of an earlier judgement of the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// US dollars that this judgement took.
+    /// US dollars that this judgement is known to have taken; null where it asked models and
+    /// none of them has a price.
     #[serde(default)]
-    pub cost_usd: f64,
+    pub cost_usd: Option<f64>,
     /// The host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -157,7 +158,7 @@ impl Outcome {
             output: None,
             workspace: None,
             cached: false,
-            cost_usd: 0.0,
+            cost_usd: Some(0.0),
             host: None,
             event: None,
             session: None,
@@ -177,7 +178,8 @@ impl Outcome {
         self.score = ruling.score.map(crate::score::Score::get);
         self.threshold = Some(ruling.threshold);
         self.degraded = ruling.degraded;
-        self.feedback = ruling.feedback.iter().map(|finding| finding.text.clone()).collect();
+        self.feedback = ruling.feedback.iter().map(crate::report::words::finding).collect();
+        self.warnings.extend(crate::report::words::degraded(ruling));
         if ruling.decision == Decision::Undecided {
             self.detail = Some(crate::report::words::reason(ruling));
         }

@@ -206,6 +206,7 @@ impl CasesQuery {
             judge: self.judge.clone(),
             outvoted: self.outvoted,
             least_spread: self.min_spread,
+            ..Selection::default()
         })
     }
 }

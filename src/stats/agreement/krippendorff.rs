@@ -29,7 +29,10 @@ pub enum Level {
 /// Units reduced to (value position, count), and the distinct values in order.
 struct Coded {
     values: Vec<f64>,
-    units: Vec<Vec<(usize, f64)>>,
+    /// The units behind each other: a million small lists would cost more than the sums.
+    cells: Vec<(u32, f64)>,
+    /// `start[u]..start[u + 1]` are the cells of unit u.
+    start: Vec<usize>,
 }
 
 fn code(units: &[Vec<f64>], level: Level) -> Defined<Coded> {
@@ -38,31 +41,51 @@ fn code(units: &[Vec<f64>], level: Level) -> Defined<Coded> {
         return undefined(Reason::OutOfRange);
     }
     // Units with a single rating cannot agree or disagree.
-    let paired: Vec<&Vec<f64>> = units.iter().filter(|u| u.len() >= 2).collect();
-    let mut values: Vec<f64> = paired.iter().flat_map(|u| u.iter().copied()).collect();
+    let paired = || units.iter().filter(|u| u.len() >= 2);
+    let values = distinct(paired().flatten().copied());
     if values.is_empty() {
         return undefined(if units.is_empty() { Reason::NoData } else { Reason::TooFewRaters });
     }
-    values.sort_unstable_by(f64::total_cmp);
-    values.dedup_by(|a, b| a == b);
-    let units = paired
-        .into_iter()
-        .map(|unit| {
-            let mut codes: Vec<usize> =
-                unit.iter().map(|v| values.partition_point(|x| x < v)).collect();
-            codes.sort_unstable();
-            codes.chunk_by(|a, b| a == b).map(|g| (g[0], g.len() as f64)).collect()
-        })
-        .collect();
-    Ok(Coded { values, units })
+    let (mut cells, mut start) = (Vec::new(), vec![0]);
+    let mut codes: Vec<u32> = Vec::new();
+    for unit in paired() {
+        codes.clear();
+        codes.extend(unit.iter().map(|v| values.partition_point(|x| x < v) as u32));
+        codes.sort_unstable();
+        cells.extend(codes.chunk_by(|a, b| a == b).map(|g| (g[0], g.len() as f64)));
+        start.push(cells.len());
+    }
+    Ok(Coded { values, cells, start })
+}
+
+/// The distinct values in order. Ratings repeat a few values, so the list is kept sorted and
+/// short as they come, and only a long one is sorted at the end.
+fn distinct(ratings: impl Iterator<Item = f64>) -> Vec<f64> {
+    const FEW: usize = 64;
+    let (mut few, mut rest): (Vec<f64>, Vec<f64>) = Default::default();
+    for value in ratings {
+        let at = few.partition_point(|x| *x < value);
+        if few.get(at).is_some_and(|x| *x == value) {
+            continue;
+        }
+        if few.len() < FEW { few.insert(at, value) } else { rest.push(value) }
+    }
+    few.append(&mut rest);
+    few.sort_unstable_by(f64::total_cmp);
+    few.dedup_by(|a, b| a == b);
+    few
 }
 
 impl Coded {
+    fn units(&self) -> impl ExactSizeIterator<Item = &[(u32, f64)]> {
+        self.start.windows(2).map(|ends| &self.cells[ends[0]..ends[1]])
+    }
+
     /// Alpha with unit `u` counted `weight[u]` times.
     fn alpha(&self, weight: impl Fn(usize) -> f64, level: Level) -> Defined {
         let mut counts = vec![0.0; self.values.len()];
-        for (u, unit) in self.units.iter().enumerate() {
-            unit.iter().for_each(|&(c, n)| counts[c] += n * weight(u));
+        for (u, unit) in self.units().enumerate() {
+            unit.iter().for_each(|&(c, n)| counts[c as usize] += n * weight(u));
         }
         if counts.iter().filter(|&&c| c > 0.0).count() < 2 {
             return undefined(Reason::SingleValue);
@@ -91,7 +114,7 @@ impl Coded {
             Level::Ratio => ((positions[c] - positions[k]) / (positions[c] + positions[k])).powi(2),
         };
         let mut observed = 0.0;
-        for (u, unit) in self.units.iter().enumerate() {
+        for (u, unit) in self.units().enumerate() {
             let w = weight(u);
             if w == 0.0 || unit.len() < 2 {
                 continue;
@@ -100,7 +123,7 @@ impl Coded {
             let mut pairs = 0.0;
             for (i, &(c, nc)) in unit.iter().enumerate() {
                 for &(k, nk) in &unit[i + 1..] {
-                    pairs += 2.0 * nc * nk * distance(c, k);
+                    pairs += 2.0 * nc * nk * distance(c as usize, k as usize);
                 }
             }
             observed += w * pairs / (ratings - 1.0);
@@ -154,7 +177,7 @@ pub fn krippendorff_bootstrap(
 ) -> Defined<Estimate> {
     let coded = code(units, level)?;
     let point = coded.alpha(|_| 1.0, level)?;
-    let n = coded.units.len();
+    let n = coded.units().len();
     let replicates =
         weighted_replicates(n, resampling, |w| coded.alpha(|u| f64::from(w[u]), level));
     percentile_estimate(point, replicates, n, resampling.level)

@@ -1,5 +1,6 @@
 //! Monotone maps: pool adjacent violators, and Venn-Abers on top of it.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::undefined::{Defined, Reason, require_finite, require_pairs, undefined};
@@ -50,14 +51,16 @@ impl IsotonicMap {
                 return undefined(Reason::BadWeights);
             }
         }
-        let mut order: Vec<usize> = (0..score.len()).collect();
-        order.sort_unstable_by(|&i, &j| score[i].total_cmp(&score[j]).then(i.cmp(&j)));
+        // The numbers themselves are sorted, not positions that point at them; the position
+        // behind breaks ties, so that sums are the same in any order of threads.
+        let mut order: Vec<(f64, usize)> = score.iter().copied().zip(0..).collect();
+        order.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let (mut knots, mut means, mut masses): (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();
-        for group in order.chunk_by(|&i, &j| score[i] == score[j]) {
+        for group in order.chunk_by(|a, b| a.0 == b.0) {
             let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-            let mass: f64 = group.iter().map(|&i| weight(i)).sum();
-            knots.push(score[group[0]]);
-            means.push(group.iter().map(|&i| weight(i) * label[i]).sum::<f64>() / mass);
+            let mass: f64 = group.iter().map(|&(_, i)| weight(i)).sum();
+            knots.push(group[0].0);
+            means.push(group.iter().map(|&(_, i)| weight(i) * label[i]).sum::<f64>() / mass);
             masses.push(mass);
         }
         let values = pava(&means, &masses);

@@ -1,9 +1,10 @@
 //! Dawid and Skene's (1979) model by EM, with the one-coin variant.
 //!
 //! `P(label_ij = k | truth = c) = pi^j_ck`. Labels lie in flat arrays sorted by item, the
-//! tables in one array with the true class innermost, so an iteration is two linear passes.
+//! tables in one array with the true class innermost, so an iteration is one linear pass on all cores.
 //! It starts from each item's vote shares, and the log-likelihood never falls.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::undefined::{Defined, Reason, undefined};
@@ -83,49 +84,84 @@ impl Observations {
         shares
     }
 
-    /// Sums of posteriors by rater, label and true class.
+    /// The first M-step: sums of posteriors by rater, label and true class.
     fn expected_counts(&self, posterior: &[f64]) -> Vec<f64> {
         let k = self.classes;
         let mut counts = vec![0.0; self.raters * k * k];
         for (i, q) in posterior.chunks_exact(k).enumerate() {
-            for &cell in &self.cell[self.start[i]..self.start[i + 1]] {
-                let at = cell as usize * k;
-                counts[at..at + k].iter_mut().zip(q).for_each(|(c, q)| *c += q);
-            }
+            self.add_counts(i, q, &mut counts);
         }
         counts
     }
 
-    /// Posteriors in place; returns the log-likelihood and the largest change.
-    fn expectation(
+    #[inline]
+    fn add_counts(&self, item: usize, posterior: &[f64], counts: &mut [f64]) {
+        let k = posterior.len();
+        for &cell in &self.cell[self.start[item]..self.start[item + 1]] {
+            let at = cell as usize * k;
+            counts[at..at + k].iter_mut().zip(posterior).for_each(|(c, q)| *c += q);
+        }
+    }
+
+    /// Posteriors in place, and what the next M-step needs, in one walk over the labels.
+    ///
+    /// Items are cut into a fixed number of blocks whose sums are added in their order, so the
+    /// result is the same on any number of threads.
+    fn expectation(&self, log_prior: &[f64], log_table: &[f64], posterior: &mut [f64]) -> Step {
+        const BLOCKS: usize = 16;
+        let k = self.classes;
+        let size = self.items().div_ceil(BLOCKS).max(1);
+        let blocks: Vec<Step> = posterior
+            .par_chunks_mut(size * k)
+            .enumerate()
+            .map(|(block, part)| match k {
+                // The usual numbers of classes, with loops of a length known when compiled.
+                2 => self.block::<2>(block * size, log_prior, log_table, part),
+                3 => self.block::<3>(block * size, log_prior, log_table, part),
+                4 => self.block::<4>(block * size, log_prior, log_table, part),
+                5 => self.block::<5>(block * size, log_prior, log_table, part),
+                _ => self.block::<0>(block * size, log_prior, log_table, part),
+            })
+            .collect();
+        let empty = Step { log_likelihood: 0.0, change: 0.0, counts: vec![0.0; log_table.len()] };
+        blocks.into_iter().fold(empty, Step::plus)
+    }
+
+    /// One block of items from `first` on. `K` is the number of classes, 0 for one that is
+    /// known only now.
+    fn block<const K: usize>(
         &self,
+        first: usize,
         log_prior: &[f64],
         log_table: &[f64],
         posterior: &mut [f64],
-    ) -> (f64, f64) {
-        let k = self.classes;
-        let (mut total, mut change) = (0.0, 0.0f64);
+    ) -> Step {
+        let k = if K == 0 { self.classes } else { K };
+        let mut step =
+            Step { log_likelihood: 0.0, change: 0.0, counts: vec![0.0; log_table.len()] };
         let mut log = vec![0.0; k];
+        let log = &mut log[..k];
         for (i, q) in posterior.chunks_exact_mut(k).enumerate() {
-            log.copy_from_slice(log_prior);
-            for &cell in &self.cell[self.start[i]..self.start[i + 1]] {
+            log.copy_from_slice(&log_prior[..k]);
+            for &cell in &self.cell[self.start[first + i]..self.start[first + i + 1]] {
                 let at = cell as usize * k;
                 log.iter_mut().zip(&log_table[at..at + k]).for_each(|(l, t)| *l += t);
             }
             let top = log.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mut sum = 0.0;
-            for l in &mut log {
+            for l in log.iter_mut() {
                 *l = (*l - top).exp();
                 sum += *l;
             }
-            for (q, l) in q.iter_mut().zip(&log) {
+            for (q, l) in q.iter_mut().zip(&*log) {
                 let value = l / sum;
-                change = change.max((value - *q).abs());
+                step.change = step.change.max((value - *q).abs());
                 *q = value;
             }
-            total += top + sum.ln();
+            step.log_likelihood += top + sum.ln();
+            self.add_counts(first + i, q, &mut step.counts);
         }
-        (total, change)
+        step
     }
 
     fn class_prior(&self, posterior: &[f64]) -> Vec<f64> {
@@ -136,6 +172,24 @@ impl Observations {
         }
         prior.iter_mut().for_each(|p| *p /= self.items() as f64);
         prior
+    }
+}
+
+/// What one E-step yields: sums over items.
+struct Step {
+    log_likelihood: f64,
+    /// Largest change of a posterior.
+    change: f64,
+    /// Sums of the new posteriors by rater, label and true class.
+    counts: Vec<f64>,
+}
+
+impl Step {
+    fn plus(mut self, other: Self) -> Self {
+        self.log_likelihood += other.log_likelihood;
+        self.change = self.change.max(other.change);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(c, o)| *c += o);
+        self
     }
 }
 
@@ -212,11 +266,11 @@ impl DawidSkene {
         settings.check()?;
         let k = data.classes;
         let mut posterior = data.vote_shares();
+        let mut counts = data.expected_counts(&posterior);
         let mut trace = Vec::new();
         let mut table = vec![0.0; data.raters * k * k];
         for _ in 0..settings.max_iterations {
             let prior = data.class_prior(&posterior);
-            let counts = data.expected_counts(&posterior);
             for (rater, block) in table.chunks_exact_mut(k * k).enumerate() {
                 let block_counts = &counts[rater * k * k..(rater + 1) * k * k];
                 for c in 0..k {
@@ -229,9 +283,10 @@ impl DawidSkene {
                 }
             }
             let logs = |values: &[f64]| values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
-            let (value, change) = data.expectation(&logs(&prior), &logs(&table), &mut posterior);
-            trace.push(value);
-            if change <= settings.tolerance {
+            let step = data.expectation(&logs(&prior), &logs(&table), &mut posterior);
+            trace.push(step.log_likelihood);
+            counts = step.counts;
+            if step.change <= settings.tolerance {
                 let mut confusion = vec![0.0; table.len()];
                 for rater in 0..data.raters {
                     for c in 0..k {
@@ -268,12 +323,12 @@ impl OneCoin {
         settings.check()?;
         let k = data.classes;
         let mut posterior = data.vote_shares();
+        let mut counts = data.expected_counts(&posterior);
         let mut trace = Vec::new();
         let mut accuracy = vec![0.0; data.raters];
         let mut log_table = vec![0.0; data.raters * k * k];
         for _ in 0..settings.max_iterations {
             let prior = data.class_prior(&posterior);
-            let counts = data.expected_counts(&posterior);
             for (rater, block) in counts.chunks_exact(k * k).enumerate() {
                 let correct: f64 = (0..k).map(|l| block[l * k + l]).sum::<f64>();
                 let total: f64 = block.iter().sum();
@@ -292,9 +347,10 @@ impl OneCoin {
                 }
             }
             let log_prior: Vec<f64> = prior.iter().map(|v| v.ln()).collect();
-            let (value, change) = data.expectation(&log_prior, &log_table, &mut posterior);
-            trace.push(value);
-            if change <= settings.tolerance {
+            let step = data.expectation(&log_prior, &log_table, &mut posterior);
+            trace.push(step.log_likelihood);
+            counts = step.counts;
+            if step.change <= settings.tolerance {
                 return Ok(Self {
                     class_prior: prior,
                     posterior,
