@@ -102,6 +102,11 @@ impl AnswerArgs {
                 Seating::Whole.put(spec, workspace.root());
             }
         })?;
+        if let Some(file) = &self.case {
+            panel
+                .takes(&case)
+                .with_context(|| format!("the case in `{}` can't be judged", file.display()))?;
+        }
         for output in &self.output {
             anyhow::ensure!(
                 output.as_os_str() != "-",

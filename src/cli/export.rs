@@ -17,6 +17,7 @@ use crate::report::{self, About, Beside, Judged, ReportError, StoredRun};
 use crate::ruling::Ruling;
 use crate::run::joined::{CaseFields, Columns, WideRow, WithCase, WithTruth};
 use crate::run::rows::{RulingRow, VerdictRow, each_judged_at, row_numbers};
+use crate::run::select::Selection;
 use crate::run::truth::{Mistake, MistakeCounts};
 use crate::store::{RunRecord, Store};
 use crate::verdict::Verdict;
@@ -193,7 +194,9 @@ fn write_rows(
     if let Some(format) = report::Format::from_path(output) {
         let mut about = cases.about();
         about.notes.extend(chosen.mistakes.iter().map(|counts| counts.lines().join("; ")));
-        return write_report(format, output, &about, &cases, printer).with_context(failed);
+        let written = write_report(format, output, &about, &cases, printer).with_context(failed)?;
+        warn_if_empty(written, run, selection, output, printer);
+        return Ok(());
     }
     let mut writer = Writer::create(output).with_context(failed)?;
     if rows.spreadsheet {
@@ -206,7 +209,10 @@ fn write_rows(
     };
     let judges = judges(run);
     let labelled = selection.truth.is_some();
-    let mut sheet = Sheet { writer, rows, run: &run.id, columns, judges, labelled };
+    let heading = false;
+    let mut sheet = Sheet { writer, rows, run: &run.id, columns, judges, labelled, heading };
+    // A case that is not chosen, for a header where none is.
+    let mut unchosen: Option<(Case, Ruling)> = None;
     let numbers = row_numbers(run);
     // Cases of a stopped run may have verdicts and no ruling yet.
     if rows.what == WhatArg::Verdicts && !rows.wide && selection.is_all() {
@@ -233,6 +239,7 @@ fn write_rows(
     } else {
         each_judged_at(store, run.number, |position, case, ruling| {
             if !selection.takes(&ruling) {
+                unchosen.get_or_insert((case, ruling));
                 return Ok(());
             }
             let beside = Beside { row: numbers.of(position), ..cases.beside(&case, &ruling) };
@@ -240,7 +247,30 @@ fn write_rows(
         })
         .with_context(failed)?;
     }
-    sheet.finish(output, printer).with_context(failed)
+    if let Some((case, ruling)) = &unchosen {
+        sheet.header(case, ruling).map_err(ReportError::from).with_context(failed)?;
+    }
+    let written = sheet.finish(output, printer).with_context(failed)?;
+    warn_if_empty(written, run, selection, output, printer);
+    Ok(())
+}
+
+/// Says that nothing of a run is in a file, and why: an empty file looks like a good end.
+fn warn_if_empty(
+    written: u64,
+    run: &RunRecord,
+    selection: &Selection,
+    output: &Path,
+    printer: &Printer,
+) {
+    if written > 0 {
+        return;
+    }
+    let why = match selection.words() {
+        Some(words) => format!("no case of run `{}` matches ({words})", run.id),
+        None => format!("run `{}` has nothing judged", run.id),
+    };
+    printer.warn(&format!("{why}: nothing of it is in `{}`", output.display()));
 }
 
 /// Writes the rows of one case that is in no run, or a report on it.
@@ -253,7 +283,9 @@ pub(super) fn write_one(
     let failed = || format!("failed to write `{}`", output.display());
     if let Some(format) = report::Format::from_path(output) {
         let about = About::panel(spec);
-        return write_report(format, output, &about, judged, printer).with_context(failed);
+        return write_report(format, output, &about, judged, printer)
+            .map(drop)
+            .with_context(failed);
     }
     // One case is one object, the one that `--json` prints.
     if dataset::Format::from_path(output) == Some((dataset::Format::Json, false)) {
@@ -267,20 +299,22 @@ pub(super) fn write_one(
     let rows = RowArgs::default();
     let judges = Vec::new();
     let columns = Columns::Nested;
-    let mut sheet = Sheet { writer, rows: &rows, run: "", columns, judges, labelled: false };
+    let (labelled, heading) = (false, false);
+    let mut sheet = Sheet { writer, rows: &rows, run: "", columns, judges, labelled, heading };
     let (case, ruling) = judged;
     let beside = Beside::default();
     sheet.ruling(case, ruling, beside, &[]).map_err(ReportError::from).with_context(failed)?;
-    sheet.finish(output, printer).with_context(failed)
+    sheet.finish(output, printer).map(drop).with_context(failed)
 }
 
+/// Writes a report; the number of its cases.
 fn write_report(
     format: report::Format,
     output: &Path,
     about: &About,
     cases: &dyn Judged,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let written = report::write_file(format, output, about, cases)?;
     let cases = plural(written.cases, "case", "cases");
     printer.say(&format!("wrote {cases} to {}", output.display()));
@@ -290,7 +324,7 @@ fn write_report(
             written.left_out
         ));
     }
-    Ok(())
+    Ok(written.cases)
 }
 
 /// The names of a run's judges, in the panel's order.
@@ -318,9 +352,19 @@ struct Sheet<'a> {
     judges: Vec<String>,
     /// Whether rows say what the label says, and whether the decision contradicts it.
     labelled: bool,
+    /// Whether rows are not written and only name the columns.
+    heading: bool,
 }
 
 impl Sheet<'_> {
+    /// Names the columns by a case that is not written, for a table without rows.
+    fn header(&mut self, case: &Case, ruling: &Ruling) -> Result<(), dataset::DatasetError> {
+        self.heading = true;
+        let named = self.ruling(case, ruling, Beside::default(), &[]);
+        self.heading = false;
+        named
+    }
+
     fn verdicts(
         &mut self,
         case: &Case,
@@ -355,7 +399,7 @@ impl Sheet<'_> {
                 case: self.rows.with_case.then_some(fields),
                 nested: !self.writer.is_table(),
             };
-            return written(&mut self.writer, self.labelled, &row, beside);
+            return written(&mut self.writer, self.labelled, self.heading, &row, beside);
         }
         match self.rows.what {
             WhatArg::Verdicts => self.verdicts(case, &ruling.verdicts, beside, labels),
@@ -371,33 +415,39 @@ impl Sheet<'_> {
         labels: &[Label],
     ) -> Result<(), dataset::DatasetError> {
         if !self.rows.with_case {
-            return written(&mut self.writer, self.labelled, row, beside);
+            return written(&mut self.writer, self.labelled, self.heading, row, beside);
         }
         let case = CaseFields { case, row: beside.row, labels, columns: &self.columns };
-        written(&mut self.writer, self.labelled, &WithCase { row, case }, beside)
+        written(&mut self.writer, self.labelled, self.heading, &WithCase { row, case }, beside)
     }
 
-    fn finish(self, output: &Path, printer: &Printer) -> anyhow::Result<()> {
+    /// Ends the file; the number of its rows.
+    fn finish(self, output: &Path, printer: &Printer) -> anyhow::Result<u64> {
         let rows = self.writer.finish()?;
         if output.as_os_str() != "-" {
             printer.say(&format!("wrote {} to {}", plural(rows, "row", "rows"), output.display()));
         }
-        Ok(())
+        Ok(rows)
     }
 }
 
-/// Writes a row, with what its label says where labels were asked for.
+/// Writes a row, with what its label says where labels were asked for; in a `heading` it only
+/// names the columns.
 fn written<R: serde::Serialize>(
     writer: &mut Writer,
     labelled: bool,
+    heading: bool,
     row: &R,
     beside: Beside,
 ) -> Result<(), dataset::DatasetError> {
-    if !labelled {
-        return writer.write(row);
-    }
     let mistake = beside.mistake.map(Mistake::name);
-    writer.write(&WithTruth { row, truth: beside.truth, mistake })
+    let with_truth = WithTruth { row, truth: beside.truth, mistake };
+    match (labelled, heading) {
+        (false, false) => writer.write(row),
+        (true, false) => writer.write(&with_truth),
+        (false, true) => writer.header(row),
+        (true, true) => writer.header(&with_truth),
+    }
 }
 
 /// The labels in the rows of a run's own data, read again beside its cases. The store does

@@ -234,6 +234,8 @@ fn start_logging(level: &str) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false)
+        // As words go: in colour on a terminal alone, and not under `NO_COLOR`.
+        .with_ansi(anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never)
         // A log that nobody can read, as after a hangup, is no fault.
         .log_internal_errors(false)
         .without_time()

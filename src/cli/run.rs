@@ -136,7 +136,7 @@ impl DataArgs {
         panel: &Panel,
         printer: &Printer,
     ) -> anyhow::Result<(Read, Scan)> {
-        let options = self.options(panel.seats.iter().any(|seat| seat.judge.needs_output()))?;
+        let options = self.options(panel.needs_output())?;
         let source = Source::open(data)?;
         let scan = dataset::scan(&source, &options)?;
         for alias in &scan.aliases {

@@ -38,7 +38,9 @@ pub(super) struct ShowArgs {
     /// With CASE: long texts whole
     #[arg(long)]
     full: bool,
-    /// Print JSON: a case with its ruling, or a list of them
+    /// Print JSON: with CASE an object of its case, ruling and verdicts; else a list of objects
+    /// with `case` and `ruling`; with labels (`--positive`) an object of `cases`, that list, and
+    /// `mistakes`, the counts
     #[arg(long)]
     json: bool,
 }

@@ -149,6 +149,26 @@ impl Writer {
         self
     }
 
+    /// Takes the columns of CSV and TSV from a row without writing it, where none are named
+    /// yet: a header also where no row follows. Nothing in JSON.
+    ///
+    /// # Errors
+    /// When the row has no named fields.
+    pub fn header<T: Serialize + ?Sized>(&mut self, row: &T) -> Result<(), DatasetError> {
+        if !self.is_table() || !self.columns.is_empty() {
+            return Ok(());
+        }
+        let failed = |message| DatasetError::Unserialisable {
+            path: self.name.clone(),
+            row: self.rows,
+            message,
+        };
+        let text = serde_json::to_string(row).map_err(|error| failed(error.to_string()))?;
+        let Object(fields) = Object::parse(&text).map_err(|error| failed(error.to_string()))?;
+        self.columns = fields.iter().map(|(name, _)| name.to_string()).collect();
+        Ok(())
+    }
+
     /// Writes one row.
     ///
     /// # Errors

@@ -530,6 +530,24 @@ impl Panel {
             .collect()
     }
 
+    /// Whether a judge looks at outputs, so that a case without one can't be judged.
+    #[must_use]
+    pub fn needs_output(&self) -> bool {
+        self.seats.iter().any(|seat| seat.judge.needs_output())
+    }
+
+    /// Refuses a case that the panel can't judge: one without `output` where a judge looks at
+    /// outputs. The empty text is an output.
+    ///
+    /// # Errors
+    /// The field that is missing.
+    pub fn takes(&self, case: &Case) -> Result<(), crate::config::Problem> {
+        if case.output.is_some() || !self.needs_output() {
+            return Ok(());
+        }
+        Err(crate::config::Problem::new("output", "is missing: expected the text to be judged"))
+    }
+
     /// Judges a case: every judge, every sample, one ruling.
     pub async fn judge(&self, case: &Case, context: &CallContext) -> Ruling {
         self.judge_with(case, context, Known::default(), &()).await

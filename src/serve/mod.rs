@@ -6,6 +6,8 @@ pub mod access;
 pub mod hook;
 #[cfg(feature = "server")]
 pub mod http;
+#[cfg(any(feature = "server", feature = "mcp"))]
+mod lines;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 

@@ -8,16 +8,17 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, VARY};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, VARY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream, StreamExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::fs::File;
-use tokio::io::{AsyncBufReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _, BufReader};
 use tokio::time::{Instant, timeout};
 
+use super::accept::wants_text;
 use super::admission::Place;
 use super::body;
 use super::fault::{self, ErrorDetail, Fault};
@@ -26,6 +27,7 @@ use crate::case::Case;
 use crate::report::advice::{Reader, advice};
 use crate::report::words::plain_lines;
 use crate::ruling::{Decision, Ruling};
+use crate::serve::lines::next_line;
 
 /// Cases of one batch in judgement at a time at most: other requests have their turn too.
 const AT_A_TIME: usize = 16;
@@ -66,21 +68,6 @@ pub(super) async fn gate(
     response.headers_mut().insert(EXIT_CODE, HeaderValue::from_static(code));
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
     Ok(response)
-}
-
-/// Whether the first type in `accept` that can be answered with is text. Weights are not
-/// weighed: who lists both in the other order gets JSON.
-fn wants_text(headers: &HeaderMap) -> bool {
-    let listed = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let essences = listed
-        .flat_map(|value| value.split(','))
-        .map(|part| part.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-    let mut known = essences.filter_map(|essence| match essence.as_str() {
-        "text/plain" | "text/*" => Some(true),
-        "application/json" | "application/*" | "*/*" => Some(false),
-        _ => None,
-    });
-    known.next().unwrap_or(false)
 }
 
 async fn one(service: &Arc<Service>, headers: &HeaderMap, body: Body) -> Result<Ruling, Fault> {
@@ -234,66 +221,4 @@ fn written<T: Serialize>(line: &T) -> Result<Bytes, std::io::Error> {
     let mut text = serde_json::to_vec(line).map_err(std::io::Error::other)?;
     text.push(b'\n');
     Ok(text.into())
-}
-
-/// The next line without its end; `Some(None)` for one that is longer than `most` bytes,
-/// which is passed over.
-async fn next_line(
-    reader: &mut BufReader<File>,
-    most: usize,
-) -> std::io::Result<Option<Option<Vec<u8>>>> {
-    let mut line = Some(Vec::new());
-    let mut begun = false;
-    loop {
-        let buffer = reader.fill_buf().await?;
-        if buffer.is_empty() {
-            return Ok(begun.then_some(line));
-        }
-        begun = true;
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let part = &buffer[..end.unwrap_or(buffer.len())];
-        match &mut line {
-            Some(own) if own.len() + part.len() <= most => own.extend_from_slice(part),
-            _ => line = None,
-        }
-        let taken = end.map_or(buffer.len(), |end| end + 1);
-        reader.consume(taken);
-        if end.is_some() {
-            return Ok(Some(line));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_for_who_asks_for_it_first() {
-        let wants = |lines: &[&'static str]| {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append(ACCEPT, HeaderValue::from_static(line));
-            }
-            wants_text(&headers)
-        };
-        for text in [
-            &["text/plain"][..],
-            &["Text/Plain; charset=utf-8, application/json"],
-            &["text/html, text/plain"],
-            &["text/html", "text/*"],
-        ] {
-            assert!(wants(text), "{text:?}");
-        }
-        for json in [
-            &[][..],
-            &["*/*"],
-            &["application/json, text/plain"],
-            &["text/html"],
-            &["text/plainer"],
-            &[""],
-        ] {
-            assert!(!wants(json), "{json:?}");
-        }
-    }
 }

@@ -5,6 +5,7 @@
 //! never an error of the server. Without a token the server refuses any address but this
 //! machine's own.
 
+mod accept;
 mod admission;
 mod body;
 mod fault;

@@ -73,6 +73,9 @@ pub(super) struct ExtraLogs {
     pub(super) votes: Vec<f64>,
     /// 1 where a vote was missing.
     pub(super) degraded: Vec<f64>,
+    /// 1 where the text was judged whole, its prompt within it: none was sent for it, or the
+    /// text does not begin with it.
+    pub(super) whole_query: Vec<f64>,
 }
 
 /// The rewards of texts.
@@ -84,7 +87,15 @@ pub(super) async fn get_reward(
     let place = service.enter()?;
     let value = body::json(&headers, body, service.limits()).await?;
     let request: RewardRequest = object(value)?;
-    let cases = request.cases()?;
+    let prompted = request.prompts.is_some();
+    let (cases, whole): (Vec<Case>, Vec<bool>) = request.cases()?.into_iter().unzip();
+    let unsplit = whole.iter().filter(|whole| **whole).count();
+    if prompted && unsplit > 0 {
+        tracing::warn!(
+            "{unsplit} of {} texts do not begin with their prompts and are judged whole, prompt and all: `extra_logs.whole_query` says which",
+            whole.len()
+        );
+    }
     let rulings = all(&service, &place, cases).await?;
     let options = service.options().reward;
     let rewards: Vec<Option<f64>> = rulings.iter().map(|ruling| reward(ruling, &options)).collect();
@@ -99,6 +110,7 @@ pub(super) async fn get_reward(
             accepted: figure(|ruling| f64::from(ruling.decision == Decision::Accept)),
             votes: figure(|ruling| f64::from(ruling.votes_used)),
             degraded: figure(|ruling| f64::from(ruling.degraded)),
+            whole_query: whole.into_iter().map(f64::from).collect(),
         },
     };
     Ok(fault::json(StatusCode::OK, &answer))
@@ -113,7 +125,8 @@ fn object<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Fault> {
 }
 
 impl RewardRequest {
-    fn cases(self) -> Result<Vec<Case>, Fault> {
+    /// Its cases, each with whether all of its text is taken for the answer.
+    fn cases(self) -> Result<Vec<(Case, bool)>, Fault> {
         let count = self.query.len();
         let lengths = [
             ("prompts", self.prompts.as_ref().map(Vec::len)),
@@ -130,12 +143,13 @@ impl RewardRequest {
         let case = |query: String| {
             let input = prompts.next();
             // The whole text is the answer where it does not begin with its prompt.
-            let output = match input.as_deref().and_then(|prompt| query.strip_prefix(prompt)) {
-                Some(answer) => answer.to_owned(),
-                None => query,
-            };
+            let (output, whole) =
+                match input.as_deref().and_then(|prompt| query.strip_prefix(prompt)) {
+                    Some(answer) => (answer.to_owned(), false),
+                    None => (query, true),
+                };
             let expected = labels.next().and_then(text);
-            named(Case { input, output: Some(output), expected, ..Case::default() })
+            (named(Case { input, output: Some(output), expected, ..Case::default() }), whole)
         };
         Ok(self.query.into_iter().map(case).collect())
     }

@@ -199,6 +199,11 @@ impl Service {
         let Some(judging) = self.judging.clone() else {
             return Err(Fault::not_found("this server has no panel"));
         };
+        judging.panel.takes(&case).map_err(|problem| Fault {
+            status: StatusCode::BAD_REQUEST,
+            kind: "no_output",
+            ..problem.into()
+        })?;
         let deadline = arrived + self.limits().case_time;
         let slot = place.slot(deadline).await?;
         let (service, place) = (self.clone(), place.clone());

@@ -11,6 +11,7 @@ mod http;
 mod record;
 mod score;
 mod status;
+mod stdio;
 mod wire;
 
 use std::path::PathBuf;

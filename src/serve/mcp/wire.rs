@@ -9,17 +9,22 @@ use std::sync::Arc;
 
 use axum::Router;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool,
+    ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::io::stdio_pipes;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
+use super::stdio::Lines;
 use super::{Answer, Definition, Tools};
 
 /// What a host may pass on to its model about the tools as a whole.
@@ -44,13 +49,25 @@ pub enum StdioError {
 }
 
 /// Serves the tools over standard input and output until the input ends or `stop` fires.
-/// Nothing but lines of the protocol is written to standard output.
+/// Nothing but lines of the protocol is written to standard output; a line that is not JSON is
+/// answered with -32700 and the id null, and the conversation goes on.
 ///
 /// # Errors
 /// When the client speaks another protocol, or the service breaks off.
 pub async fn serve_stdio(tools: Arc<Tools>, stop: CancellationToken) -> Result<(), StdioError> {
-    let handler = Handler { tools };
-    let beginning = rmcp::service::serve_server_with_ct(handler, stdio_pipes(), stop.clone());
+    let (input, output) = stdio_pipes();
+    let (lines, streams) = Lines::between(input, output);
+    let served = converse(Handler { tools }, streams, stop).await;
+    lines.end().await;
+    served
+}
+
+async fn converse(
+    handler: Handler,
+    streams: (DuplexStream, DuplexStream),
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
+    let beginning = rmcp::service::serve_server_with_ct(handler, streams, stop.clone());
     let service = tokio::select! {
         begun = beginning => match begun {
             Ok(service) => service,
@@ -92,7 +109,50 @@ struct Handler {
     tools: Arc<Tools>,
 }
 
+/// Methods that the protocol knows and this server has not: the crate's own answer is their
+/// name alone.
+macro_rules! lacking {
+    ($($name:ident($request:ty) -> $answer:ty, $method:literal;)+) => {
+        $(async fn $name(
+            &self,
+            _: $request,
+            _: RequestContext<RoleServer>,
+        ) -> Result<$answer, ErrorData> {
+            Err(unknown_method($method))
+        })+
+    };
+}
+
+fn unknown_method(method: &str) -> ErrorData {
+    let message = format!(
+        "unknown method `{method}`: this server has tools alone, `tools/list` and `tools/call`"
+    );
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+#[expect(deprecated, reason = "clients of the older era may still ask for what was deprecated")]
 impl ServerHandler for Handler {
+    lacking! {
+        complete(CompleteRequestParams) -> CompleteResult, "completion/complete";
+        set_level(rmcp::model::SetLevelRequestParams) -> (), "logging/setLevel";
+        get_prompt(GetPromptRequestParams) -> GetPromptResponse, "prompts/get";
+        list_prompts(Option<PaginatedRequestParams>) -> ListPromptsResult, "prompts/list";
+        list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult, "resources/list";
+        list_resource_templates(Option<PaginatedRequestParams>) -> ListResourceTemplatesResult,
+            "resources/templates/list";
+        read_resource(ReadResourceRequestParams) -> ReadResourceResponse, "resources/read";
+        subscribe(SubscribeRequestParams) -> (), "resources/subscribe";
+        unsubscribe(UnsubscribeRequestParams) -> (), "resources/unsubscribe";
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unknown_method(&request.method))
+    }
+
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities)

@@ -20,7 +20,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, FromRequest as _, Request};
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION,
 };
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -159,8 +159,8 @@ pub(super) fn sign_in(asked: &Uri) -> Response {
 
 /// Whether a request is one of a browser that wants a page.
 pub(super) fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accept.contains("text/html") && matches!(*method, Method::GET | Method::HEAD | Method::POST)
+    super::accept::names(headers, "text/html")
+        && matches!(*method, Method::GET | Method::HEAD | Method::POST)
 }
 
 /// The way to another page after something was done.
