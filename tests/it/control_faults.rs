@@ -90,7 +90,7 @@ fn a_run_is_gone_on_with_by_the_file_it_began_with() {
     ran.says(&["venire loop --resume"]);
     let resume = ["loop", "--resume", "--answer", "accept", "--json", "-q"];
     assert_eq!(bench.run(&resume).exits(0).json()["reason"], "human_accepted");
-    bench.run(&["loop", "--resume", "none"]).exits(2).says(&["loop.toml"]);
+    bench.run(&["loop", "--resume", "none"]).exits(2).says(&["no run `none`"]);
 }
 
 /// The state of the only row that `list runs` prints.
