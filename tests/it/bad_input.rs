@@ -572,3 +572,51 @@ fn a_file_name_given_as_text_is_warned_of() {
     let ran = bench.run(&["score", "--input", "task.txt", "answer.txt"]);
     ran.says(&["`task.txt`", "@task.txt"]);
 }
+
+#[test]
+fn a_case_without_an_output_is_an_input_error_that_names_the_field() {
+    let bench = Workbench::with_rules();
+    for case in ["{}", "{\"output\": null}", "{\"input\": \"q\", \"expected\": \"a\"}"] {
+        bench.write("c0.json", case);
+        for verb in ["score", "gate"] {
+            let ran = bench.run(&[verb, "--case", "c0.json"]).exits(2);
+            let ran = ran.says(&["c0.json", "`output`", "missing"]);
+            assert_eq!(ran.stdout, "", "{verb} {case}");
+        }
+        bench.run(&["gate", "--case", "c0.json", "--on-undecided", "accept"]).exits(2);
+        bench.write("rows.jsonl", format!("{case}\n"));
+        bench.run(&["run", "rows.jsonl"]).exits(2).says(&["`output`"]);
+    }
+    // The empty text is an output, and is judged.
+    bench.write("c0.json", "{\"output\": \"\"}");
+    bench.run(&["gate", "--case", "c0.json"]).exits(1);
+    // A recording looks at no output.
+    bench.write("recorded.csv", "item_id,judge,score\nc1,ana,1\n");
+    bench.write(
+        "panel.toml",
+        "threshold = 0.5\n[[judge]]\nname = \"ana\"\nkind = \"replay\"\nfile = \"recorded.csv\"\n",
+    );
+    bench.write("c0.json", "{\"id\": \"c1\"}");
+    bench.run(&["score", "--case", "c0.json"]).exits(0);
+}
+
+#[test]
+fn logs_are_in_colour_only_where_colours_are_wanted() {
+    let bench = Workbench::with_rules();
+    bench.write("good.txt", "one two");
+    let logged = |settings: &[(&str, &str)]| {
+        let mut command = bench.command(&["score", "--input", "good.txt", "good.txt"]);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command.envs(settings.iter().copied());
+        let stderr = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        assert!(stderr.contains("is taken as the text itself"), "{stderr}");
+        stderr
+    };
+    assert!(logged(&[("CLICOLOR_FORCE", "1")]).contains('\u{1b}'), "else this tests nothing");
+    for settings in [&[][..], &[("NO_COLOR", "1")], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]] {
+        let stderr = logged(settings);
+        assert!(!stderr.contains('\u{1b}'), "{settings:?}: {stderr}");
+    }
+}

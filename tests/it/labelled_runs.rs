@@ -386,3 +386,39 @@ fn results_are_shown_by_source_with_n_and_interval() {
     let ran = bench.run(&["run", "plain.csv", "-o", "p.md"]).exits(0);
     assert!(!ran.stdout.contains("source") && !bench.read("p.md").contains("Sources"));
 }
+
+#[test]
+fn an_export_that_no_case_matches_has_its_header_and_says_so() {
+    let bench = bench();
+    for (i, more) in [
+        &[][..],
+        &["--what", "rulings"],
+        &["--wide", "--with-case"],
+        &["--with-case", "--positive", "=1"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (none, all) = (format!("none{i}.csv"), format!("all{i}.csv"));
+        let export = |file: &str, more: &[&str]| {
+            bench.run(&[&["export", "latest", "-o", file][..], more].concat()).exits(0)
+        };
+        export(&none, &[more, &["--decision", "undecided"]].concat()).says(&[
+            "warning: no case of run",
+            "undecided",
+            &none,
+        ]);
+        let ran = export(&all, more);
+        assert!(!ran.stderr.contains("warning: no case"), "{}", ran.stderr);
+        let all = bench.read(&all);
+        assert_eq!(Some(bench.read(&none).trim_end()), all.lines().next(), "{more:?}");
+        assert!(all.lines().count() > 1);
+    }
+    let outputs = ["-o", "n.jsonl", "-o", "n.json", "-o", "n.tsv", "-o", "n.xml", "-o", "n.md"];
+    let base = ["export", "latest", "--decision", "undecided"];
+    let ran = bench.run(&[&base[..], &outputs].concat()).exits(0);
+    assert_eq!(ran.stderr.matches("warning: no case of run").count(), 5, "{}", ran.stderr);
+    assert_eq!((bench.read("n.jsonl").as_str(), bench.read("n.json").trim()), ("", "[]"));
+    assert!(bench.read("n.tsv").starts_with("run\tcase\tjudge\t"));
+    assert!(bench.read("n.xml").contains("tests=\"0\""), "{}", bench.read("n.xml"));
+}

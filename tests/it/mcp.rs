@@ -74,6 +74,20 @@ impl Server {
         stdin.flush().unwrap();
     }
 
+    fn say_bytes(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(bytes).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The next message has to say that a line could not be parsed, and why.
+    fn refuses(&self, why: &str) {
+        let message = self.message();
+        assert_eq!(message.get("id"), Some(&Value::Null), "{message}");
+        assert_eq!(message["error"]["code"], -32700, "{message}");
+        assert!(message["error"]["message"].as_str().unwrap().contains(why), "{message}");
+    }
+
     fn send(&mut self, method: &str, parameters: Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -326,19 +340,40 @@ fn wrong_arguments_are_text_for_the_model_and_an_unknown_tool_is_an_error() {
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains("`gate_status`"));
     }
-    let answer = server.ask("prompts/list", json!({}));
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    for method in ["nope", "prompts/list", "resources/list", "logging/setLevel", "工具/列表"] {
+        let parameters = match method {
+            "logging/setLevel" => json!({ "level": "info" }),
+            _ => json!({}),
+        };
+        let answer = server.ask(method, parameters);
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("unknown method `{method}`")), "{message}");
+        assert!(message.contains("`tools/call`"), "{message}");
+    }
 }
 
 #[test]
-fn noise_on_the_input_is_passed_over_and_the_output_holds_messages_alone() {
+fn what_is_not_json_is_answered_as_such_and_the_conversation_goes_on() {
     let bench = Workbench::with_rules();
     let mut server = Server::start(&bench, &["mcp", "-v"]);
     server.say("Loading profile… done");
+    server.refuses("not JSON");
     server.say("");
+    server.say(" \t\r");
     server.initialize("2025-11-25");
     server.say("{ \"jsonrpc\": \"2.0\", \"id\": 7, \"method\": ");
+    server.refuses("not JSON");
     server.say("\u{feff}garbage \u{1b}[31m");
+    server.refuses("not JSON");
+    server.say_bytes(b"{\"jsonrpc\": \"2.0\", \"id\": 8, \"method\": \"\xff\"}\n");
+    server.refuses("not JSON");
+    server.say(&"[".repeat(100_000));
+    server.refuses("not JSON");
+    server.say(&"x".repeat((16 << 20) + 1));
+    server.refuses("longer than 16777216 bytes");
+    server.say("\u{feff}{\"jsonrpc\": \"2.0\", \"id\": 9, \"method\": \"ping\"}");
+    assert_eq!(server.message()["id"], 9);
     let answer = server.structured("score", json!({ "task": "q", "answer": "中文 answer" }));
     assert_eq!(answer["decision"], "accept");
     // JSON that is no message is told so, and the conversation goes on.
@@ -347,8 +382,24 @@ fn noise_on_the_input_is_passed_over_and_the_output_holds_messages_alone() {
     let huge = "word ".repeat(200_000);
     let answer = server.structured("score", json!({ "task": "q", "answer": huge }));
     assert_eq!(answer["decision"], "reject");
-    let (code, rest, _) = server.end();
+    let (code, rest, errors) = server.end();
     assert_eq!((code, rest.len()), (0, 0));
+    assert!(!errors.contains('\u{1b}'), "colours in what is no terminal: {errors}");
+}
+
+#[test]
+fn the_last_line_counts_without_an_end_too() {
+    for (line, code, id) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": 5, \"method\": \"nope\"}", -32601, json!(5)),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 5, \"meth", -32700, Value::Null),
+    ] {
+        let bench = Workbench::with_rules();
+        let mut server = Server::begun(&bench);
+        server.say_bytes(line.as_bytes());
+        let (exit, rest, errors) = server.end();
+        assert_eq!((exit, rest.len()), (0, 1), "{rest:?} {errors}");
+        assert_eq!((&rest[0]["error"]["code"], &rest[0]["id"]), (&json!(code), &id));
+    }
 }
 
 #[test]

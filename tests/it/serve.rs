@@ -96,9 +96,42 @@ async fn a_gate_answers_in_the_words_of_the_program_where_text_is_asked_for() {
     assert!(bad.text.lines().count() <= 40 && bad.text.ends_with('\n'), "{}", bad.text);
     let other = gate(json!({ "output": "one" }), "application/json, text/plain").await.is(200);
     assert_eq!(other.json()["decision"], "accept");
+    // Weights go before the order.
+    for accept in
+        ["text/plain;q=0, application/json", "text/html, text/plain;q=0.1, application/json;q=0.9"]
+    {
+        let other = gate(json!({ "output": "one" }), accept).await.is(200);
+        assert_eq!(other.header("content-type"), "application/json", "{accept}");
+    }
     // An error is one to programs too, whatever they read otherwise.
     let wrong = gate(json!({ "outputt": "one" }), "text/plain").await.is(422);
     assert_eq!(wrong.kind(), "unusable");
+}
+
+#[tokio::test]
+async fn a_case_without_an_output_is_refused_by_name_and_nothing_is_judged() {
+    let (_bench, serving) = rules();
+    for case in [json!({}), json!({ "output": null }), json!({ "id": "c1", "input": "q" })] {
+        for route in ["/v1/score", "/v1/gate"] {
+            let refused = serving.post(route, &case).await.is(400);
+            assert_eq!(refused.kind(), "no_output", "{route} {case}");
+            let error = refused.json()["error"].clone();
+            assert_eq!(error["field"], "output");
+            assert!(error["message"].as_str().unwrap().contains("missing"), "{error}");
+        }
+    }
+    let lines = "{}\n{\"output\": \"a b\"}\n{\"output\": null}\n{\"output\": \"\"}\n";
+    let answer = serving.send("/v1/score/batch", "application/x-ndjson", lines).await.is(200);
+    let rows: Vec<Value> =
+        answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in [0, 2] {
+        assert_eq!(rows[line]["error"]["kind"], "no_output", "{}", rows[line]);
+        assert_eq!(rows[line]["error"]["field"], "output");
+    }
+    assert_eq!(rows[1]["ruling"]["decision"], "accept");
+    assert_eq!(rows[3]["ruling"]["decision"], "reject", "the empty text is an output");
+    let sums = json!({ "lines": 4, "accepted": 1, "rejected": 1, "undecided": 0, "errors": 2 });
+    assert_eq!(rows[4]["summary"], sums);
 }
 
 /// The content hash that the program gives a case without an id.
@@ -439,6 +472,8 @@ async fn what_a_required_judge_rejects_is_not_paid_for_unless_that_is_asked_for(
             answer["rewards"].as_array().unwrap().iter().map(|r| r.as_f64().unwrap()).collect();
         assert_eq!(given, rewards, "{flag}: {answer}");
         assert_eq!(answer["extra_logs"]["accepted"], json!([1.0, 0.0, 0.0]));
+        let whole = &answer["extra_logs"]["whole_query"];
+        assert_eq!(*whole, json!([0.0, 0.0, 1.0]), "the last does not begin with its prompt");
         let sent = response_of("a bad thing", json!({ "expected_answer": "a bad thing" }));
         let verified = serving.post("/verify", &sent).await.is(200).json();
         assert_eq!(verified["reward"].as_f64(), Some(rewards[1]), "{flag}");
