@@ -1,13 +1,18 @@
 //! What to conclude from a leaderboard, in a few sentences: who is first, whom these data can't
 //! tell from it, and who is no better than a trivial rule.
 
+use super::certified_alone::accepting_more;
 use super::contender::ContenderKind;
-use super::leaderboard::{Leaderboard, is_told, merit};
+use super::figure::{Figure, Measured};
+use super::leaderboard::{Leaderboard, Row, is_told, merit};
 use super::pairwise::{Difference, Measure};
 
 /// What a person should take from the board, in a few sentences.
 pub(super) fn conclusion(board: &Leaderboard) -> String {
-    let facing = || board.rows.iter().filter(|row| row.kind != ContenderKind::Baseline);
+    // By agreement only what stands at thresholds of one kind is ranked.
+    let aside = |row: &Row| board.by == Measure::Agreement && row.is_certified();
+    let facing =
+        || board.rows.iter().filter(|row| row.kind != ContenderKind::Baseline && !aside(row));
     let Some(best) = facing().find(|row| merit(board.by, row).is_some()) else {
         return "Nothing can be compared: no contender has this figure on these cases.".to_owned();
     };
@@ -56,6 +61,46 @@ pub(super) fn conclusion(board: &Leaderboard) -> String {
         text.push('.');
     }
     text.push_str(&beaten(board));
+    if board.by == Measure::Agreement {
+        board.rows.iter().filter(|row| row.is_certified()).for_each(|row| {
+            text.push(' ');
+            text.push_str(&price(board, row));
+        });
+    }
+    if let Some(more) = accepting_more(&board.certified) {
+        text.push(' ');
+        text.push_str(&more);
+    }
+    text
+}
+
+/// What a promise costs: the row at its certified threshold, beside the same scores without.
+fn price(board: &Leaderboard, row: &Row) -> String {
+    let share = |figure: &Measured<Figure>| match figure.value() {
+        Some(own) => format!("{:.3} [{:.3}, {:.3}]", own.estimate, own.lower, own.upper),
+        None => "an unknown share".to_owned(),
+    };
+    let n = |figure: &Measured<Figure>| figure.value().map_or(0, |own| own.n);
+    let mut text = format!(
+        "`{}` stands at its certified threshold and is not ranked by agreement: it promises a bound on false acceptance, and accepts {} of {} good and {} of {} bad cases, agreement {}",
+        row.name,
+        share(&row.true_positive_rate),
+        n(&row.true_positive_rate),
+        share(&row.false_positive_rate),
+        n(&row.false_positive_rate),
+        share(&row.agreement),
+    );
+    let twin = row.without_promise.as_ref().and_then(|name| board.row(name));
+    if let Some(twin) = twin {
+        text.push_str(&format!(
+            "; without the promise (`{}`) it would be {}, {} and {}",
+            twin.name,
+            share(&twin.true_positive_rate),
+            share(&twin.false_positive_rate),
+            share(&twin.agreement),
+        ));
+    }
+    text.push('.');
     text
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::baselines::baselines;
 use super::certificate::Certificate;
+use super::certified_alone::CertifiedAlone;
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured};
 use super::grouping::{Groups, Items};
@@ -117,6 +118,11 @@ impl Work<'_> {
         let loops = self.loop_report(&model, &fit, &report, &certificate);
         let subsets = self.subsets(&model, &fit, &report, refused.as_deref());
         let slices = self.slices(&model, &fitted, &fit, &report, &certificate);
+        let mut certified_alone = self.certified_smaller(&model, &report);
+        if !certified_alone.is_empty() {
+            let judges = self.table.judges.len() as u64;
+            certified_alone.extend(CertifiedAlone::of("panel", judges, 1, certificate.clone()));
+        }
         let certified = certificate.certified_key();
         let retest = self.retest(&model);
         let curves = self.curves(&model, &fitted, &report, &panel, by_model, certified);
@@ -181,6 +187,7 @@ impl Work<'_> {
             group_hint: self.items.group_hint.clone(),
             groups: self.part_groups(),
             split,
+            certified_alone,
             accept,
             loops,
             subsets,

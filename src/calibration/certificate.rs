@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::figure::{Figure, Measured};
+use super::figure::{Figure, Measured, least};
 use super::panel::Key;
 use super::split::shuffled;
 use crate::stats::bootstrap::{Resampling, clustered_proportion};
@@ -400,7 +400,8 @@ impl Certificate {
         self.tiebreak = Some(key.1);
         self.rule = Some(format!(
             "accept when the panel's score is above {0}, or is {0} and its tiebreak is at least {1}",
-            key.0, key.1
+            least(key.0),
+            least(key.1)
         ));
         self.ties =
             Some(cases.iter().filter(|case| !case.good && case.worst == key).count() as u64);

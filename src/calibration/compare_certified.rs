@@ -55,6 +55,7 @@ pub(super) fn certified(
     resampling: Resampling,
 ) -> Option<CertifiedPair> {
     let says = paired.says(judge);
+    let judges = if judge.is_some() { 1 } else { paired.judges().len() as u64 };
     let options = CertificateOptions {
         mode: Mode::FalsePositiveRate,
         alpha: wanted.alpha,
@@ -108,8 +109,8 @@ pub(super) fn certified(
     });
     Some(CertifiedPair {
         name: name.to_owned(),
-        first: CertifiedAlone::of("before", 2, first)?,
-        second: CertifiedAlone::of("after", 2, second)?,
+        first: CertifiedAlone::of("before", judges, 2, first)?,
+        second: CertifiedAlone::of("after", judges, 2, second)?,
         true_positive_rate,
     })
 }

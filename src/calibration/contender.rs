@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::figure::{Figure, Measured};
 use super::grouping::Groups;
-use super::judge_metrics::{IntervalOptions, JudgeMetrics, OperatingPoint, Series, judge_metrics};
+use super::judge_metrics::{
+    CERTIFIED, IntervalOptions, JudgeMetrics, OperatingPoint, Series, judge_metrics,
+};
 use super::labelled::LabelledCase;
 use super::table::JudgeKind;
 use crate::stats::Method;
@@ -149,5 +151,10 @@ impl Contender {
         let unscored = field.share(|row| rank[places[row]].is_none());
         let metrics = judge_metrics(&name, scores, point, &series, field.intervals);
         Self { name, kind, right, rank, error, metrics, unscored, cost_usd, latency_ms }
+    }
+
+    /// Whether its threshold keeps a promise, which costs agreement.
+    pub(super) fn is_certified(&self) -> bool {
+        self.metrics.operating_point.as_ref().is_some_and(|own| own.origin == CERTIFIED)
     }
 }

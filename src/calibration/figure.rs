@@ -50,6 +50,20 @@ impl Figure {
     }
 }
 
+/// A least accepted score in words: at most four decimals, rounded up, so that nobody accepts
+/// below it by reading. JSON has it exactly.
+#[must_use]
+pub fn least(value: f64) -> String {
+    let scaled = value * 1e4;
+    // What rounding adds to a round number is no reason to go up.
+    let near = scaled.round();
+    let up =
+        if (scaled - near).abs() <= 1e-9 * scaled.abs().max(1.0) { near } else { scaled.ceil() };
+    // Adding 0.0 turns a negative nothing into nothing.
+    let text = format!("{:.4}", up / 1e4 + 0.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A value, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured<T = f64>(pub Defined<T>);
@@ -183,6 +197,17 @@ mod tests {
         let places: Vec<&str> = listed.iter().map(|entry| entry.figure.as_str()).collect();
         assert_eq!(places, ["judges[a].auc", "panel.phi[1]"]);
         assert_eq!(listed[1].explanation, "a series is constant");
+    }
+
+    #[test]
+    fn a_threshold_in_words_is_short_and_never_below_itself() {
+        assert_eq!(least(4.817500000000001), "4.8175");
+        assert_eq!(least(4.287059412701866), "4.2871");
+        assert_eq!(
+            [4.0, 0.5, -0.00001, -2.34567, 0.0].map(least),
+            ["4", "0.5", "0", "-2.3456", "0"]
+        );
+        assert_eq!(least(f64::NEG_INFINITY), "-inf");
     }
 
     #[test]

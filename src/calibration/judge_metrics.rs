@@ -24,6 +24,9 @@ use crate::stats::interval::wilson;
 use crate::stats::regression::least_squares_hc3;
 use crate::stats::{Defined, Estimate, Interval, Method, Reason, Undefined};
 
+/// The origin of a threshold that keeps a certificate's promise.
+pub const CERTIFIED: &str = "certified";
+
 /// When a judge accepts, and who says so.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OperatingPoint {

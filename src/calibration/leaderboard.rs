@@ -20,8 +20,9 @@ use super::contender::{Contender, ContenderKind, Field, Made, share_of};
 use super::error::CalibrationError;
 use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
 use super::grouping::{Groups, Items};
-use super::judge_metrics::{OperatingPoint, Series};
+use super::judge_metrics::{CERTIFIED, OperatingPoint, Series};
 use super::labelled::LabelledCase;
+use super::map::MINIMUM_LABELS;
 use super::options::Options;
 use super::pairwise::{
     Comparison, Difference, Measure, PairOptions, against, compare, letter, letters,
@@ -67,8 +68,12 @@ pub struct Row {
     pub letters: Vec<String>,
     /// Cases with a score.
     pub n: u64,
-    /// When it accepts.
+    /// When it accepts. A `certified` threshold is strict by promise: by agreement such a row is
+    /// ranked against none that stand at another kind.
     pub operating_point: Option<OperatingPoint>,
+    /// Of a row at its certified threshold, the row of the same scores without the promise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_promise: Option<String>,
     /// Share of decisions that are right: accuracy.
     pub agreement: Measured<Figure>,
     /// Mean of its two rates.
@@ -99,6 +104,43 @@ pub struct Row {
     pub latency_ms: Measured<Figure>,
     /// Share of the cases without a score.
     pub unscored: Measured<Figure>,
+}
+
+impl Row {
+    /// Leaves of the figures that labels give the agreement alone: with a handful of labels the
+    /// others describe those cases and nothing else.
+    fn only_agreement(&mut self) {
+        for figure in [
+            &mut self.balanced_accuracy,
+            &mut self.cohen_kappa,
+            &mut self.bias,
+            &mut self.mae,
+            &mut self.false_positive_rate,
+            &mut self.false_negative_rate,
+            &mut self.true_positive_rate,
+            &mut self.true_negative_rate,
+            &mut self.false_acceptance_share,
+            &mut self.auc,
+            &mut self.spearman,
+        ] {
+            if figure.value().is_some() {
+                *figure = Measured::undefined(Reason::TooFewValues);
+            }
+        }
+    }
+
+    /// At which kind of threshold it stands: `certified`, `declared`, `fitted`, `binary` (its
+    /// positive class) or `majority`; `None` for baselines, and where nothing could be fitted.
+    #[must_use]
+    pub fn threshold_kind(&self) -> Option<&'static str> {
+        self.operating_point.as_ref().map(|point| point.origin)
+    }
+
+    /// Whether its threshold keeps a promise and so gives up agreement.
+    #[must_use]
+    pub fn is_certified(&self) -> bool {
+        self.threshold_kind() == Some(CERTIFIED)
+    }
 }
 
 /// Everything that a comparison says.
@@ -190,11 +232,13 @@ pub fn leaderboard(
     let panels = if panels.is_empty() && table.judges.len() > 1 { &whole } else { panels };
     let mut subject = contenders.first().map(|own| own.name.clone()).unwrap_or_default();
     let mut certified = work.certified_alone(&rows);
+    let mut twins: HashMap<String, String> = HashMap::new();
     for (place, panel) in panels.iter().enumerate() {
         let seated = seated(table, panel)?;
-        let (own, certificate) =
+        let PanelContenders { all: own, certificate, twin } =
             panel_contenders(&work, field, panel, &seated, ruled, &mut warnings);
-        certified.extend(CertifiedAlone::of(&panel.name, 1, certificate));
+        certified.extend(CertifiedAlone::of(&panel.name, seated.len() as u64, 1, certificate));
+        twins.extend(twin);
         if place == 0
             && let Some(first) = own.first()
         {
@@ -212,22 +256,46 @@ pub fn leaderboard(
     let lengths = work.lengths(&rows);
     let trivial = trivial(field, &lengths);
     let facing: Vec<&Contender> = contenders.iter().collect();
+    let decided: Vec<&Contender> =
+        facing.iter().filter(|own| !own.is_certified()).copied().collect();
     let case_groups = field.group();
     let good: Vec<bool> = rows.iter().map(|&i| table.cases()[i].good).collect();
     let resampling = own.resampling();
     let pair_options = PairOptions { alpha: ALPHA, resampling };
     let comparisons: Vec<Comparison> = Measure::ALL
         .iter()
-        .map(|measure| compare(*measure, &facing, &case_groups, &good, pair_options))
+        .map(|measure| {
+            // Decisions at a promised threshold face none at another kind, and one panel's
+            // scores are compared once.
+            let like: Vec<&Contender> = match measure {
+                Measure::Agreement => decided.clone(),
+                Measure::Auc | Measure::AbsoluteError => {
+                    let twin = |own: &&&Contender| twins.values().any(|name| *name == own.name);
+                    facing.iter().filter(|own| !twin(own)).copied().collect()
+                }
+            };
+            compare(*measure, &like, &case_groups, &good, pair_options)
+        })
         .collect();
     let best = best_baseline(&trivial);
     let against_baseline =
-        best.map(|best| against(&facing, best, &case_groups, pair_options)).unwrap_or_default();
-    let named = named_letters(&comparisons, options.by, &mut warnings);
-    let mut board: Vec<Row> = contenders.iter().map(|own| row(own, &named)).collect();
+        best.map(|best| against(&decided, best, &case_groups, pair_options)).unwrap_or_default();
+    let mut named = named_letters(&comparisons, options.by, &mut warnings);
+    if options.by != Measure::Agreement {
+        for (own, twin) in &twins {
+            named.extend(named.get(own).cloned().map(|letters| (twin.clone(), letters)));
+        }
+    }
+    let mut board: Vec<Row> = contenders
+        .iter()
+        .map(|own| Row { without_promise: twins.get(&own.name).cloned(), ..row(own, &named) })
+        .collect();
     board.sort_by(|a, b| order(options.by, a, b));
     board.extend(trivial.iter().map(|own| row(own, &HashMap::new())));
     board.push(random(field, own));
+    if table.cases().len() < MINIMUM_LABELS {
+        board.iter_mut().for_each(Row::only_agreement);
+    }
     let by_model = table.labels.sources.contains_key(&LabelSource::Model);
     let mut found = Leaderboard {
         version: 1,
@@ -296,8 +364,15 @@ fn unique(contenders: &[Contender]) -> Result<(), CalibrationError> {
     Ok(())
 }
 
-/// A panel as it ran, calibrated, and as its plain median; the first is the one that limits
-/// are about.
+/// A panel's contenders: as it ran, calibrated, and as its plain median; the first is the one
+/// that limits are about.
+struct PanelContenders {
+    all: Vec<Contender>,
+    certificate: Certificate,
+    /// The contender at its certified threshold, and the same without the promise.
+    twin: Option<(String, String)>,
+}
+
 fn panel_contenders(
     work: &Work<'_>,
     field: Field<'_>,
@@ -305,7 +380,7 @@ fn panel_contenders(
     seated: &[usize],
     ruled: &[Ruled],
     warnings: &mut Vec<String>,
-) -> (Vec<Contender>, Certificate) {
+) -> PanelContenders {
     let all = seated.len() == work.table.judges.len()
         && seated.iter().enumerate().all(|(place, j)| place == *j);
     let table =
@@ -344,13 +419,25 @@ fn panel_contenders(
     };
     let calibrated =
         if ran.is_some() { format!("{} (calibrated)", panel.name) } else { panel.name.clone() };
-    found.push(Contender::new(field, made(calibrated, series, decided, point)));
+    let mut twin = None;
+    if certificate.certified_key().is_some() {
+        let refused = Certificate::refused(own.options.certificate(), "not asked for");
+        let PanelSeries { series, decided, point, .. } =
+            own.panel_series(&model, &fitted, &fit, field.rows, &refused);
+        if let Some(point) = point {
+            let name = format!("{calibrated} ({} threshold)", point.origin);
+            twin = Some((calibrated.clone(), name.clone()));
+            found.push(Contender::new(field, made(name, series, decided, Some(point))));
+        }
+    }
+    let place = usize::from(ran.is_some());
+    found.insert(place, Contender::new(field, made(calibrated, series, decided, point)));
     if ran.is_none() {
         let (series, scored, point) = own.plain_series(field.rows, &fit, model.quorum, &fitted);
         let name = format!("{} (plain median)", panel.name);
         found.push(Contender::new(field, made(name, series, scored, point)));
     }
-    (found, certificate)
+    PanelContenders { all: found, certificate, twin }
 }
 
 /// What a panel decided itself, as a contender.
@@ -482,6 +569,7 @@ fn random(field: Field<'_>, options: &Options) -> Row {
         letters: Vec::new(),
         n: cases.len() as u64,
         operating_point: None,
+        without_promise: None,
         agreement: expected.accuracy.clone(),
         balanced_accuracy: with(&expected.balanced_accuracy, &exactly),
         cohen_kappa: with(&Measured(expected.auc.0.map(|_| 0.0)), &exactly),
@@ -511,6 +599,7 @@ fn row(own: &Contender, named: &HashMap<String, Vec<String>>) -> Row {
         letters: named.get(&own.name).cloned().unwrap_or_default(),
         n: metrics.n,
         operating_point: metrics.operating_point.clone(),
+        without_promise: None,
         agreement: interval("accuracy"),
         balanced_accuracy: interval("balanced_accuracy"),
         cohen_kappa: interval("cohen_kappa"),
@@ -542,7 +631,12 @@ pub(super) fn merit(by: Measure, row: &Row) -> Option<f64> {
 
 fn order(by: Measure, a: &Row, b: &Row) -> std::cmp::Ordering {
     let key = |row| merit(by, row).unwrap_or(f64::NEG_INFINITY);
-    key(b).total_cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
+    // At a promised threshold agreement is no rank: such rows stand below, in their own order.
+    let aside = |row: &Row| by == Measure::Agreement && row.is_certified();
+    aside(a)
+        .cmp(&aside(b))
+        .then_with(|| key(b).total_cmp(&key(a)))
+        .then_with(|| a.name.cmp(&b.name))
 }
 
 /// Whether a difference is told from none.

@@ -176,3 +176,63 @@ fn a_panel_of_unknown_judges_and_a_name_that_is_taken_are_refused() {
     assert!(run("a", "b").unwrap_err().to_string().contains("two contenders are named `a`"));
     assert!(run("p", "b").is_ok());
 }
+
+/// Graded judges whose scores of good and bad cases overlap: a promise costs good cases.
+fn overlapping(n: u32) -> Table {
+    let mut labels = String::from("case,label\n");
+    let mut judgements = String::from("case,judge,score\n");
+    for i in 0..n {
+        let good = i % 2 == 0;
+        writeln!(labels, "c{i},{}", u8::from(good)).unwrap();
+        for (judge, step) in [("a", 37), ("b", 53), ("c", 71)] {
+            let noise = f64::from(i * step % 101) / 200.0;
+            writeln!(judgements, "c{i},{judge},{}", noise + if good { 0.25 } else { 0.0 }).unwrap();
+        }
+    }
+    table(&labels, &judgements, ">=1").unwrap()
+}
+
+#[test]
+fn a_certified_threshold_is_marked_and_ranked_against_none_of_another_kind() {
+    let table = overlapping(1200);
+    let items = Items::absent(table.cases().len());
+    let groups = Groups::assign(table.cases(), &items, &Default::default()).unwrap();
+    let of = |by| {
+        let options = LeaderboardOptions { calibration: Options::default(), by };
+        leaderboard(&table, &groups, &items, "case", &[], &[], &options).unwrap()
+    };
+    let own = of(Measure::Agreement);
+    let panel = own.row("panel").unwrap();
+    assert!(panel.is_certified() && panel.letters.is_empty(), "{panel:?}");
+    let twin = own.row(panel.without_promise.as_ref().unwrap()).unwrap();
+    assert_eq!(
+        (twin.name.as_str(), twin.threshold_kind()),
+        ("panel (fitted threshold)", Some("fitted"))
+    );
+    assert!(!twin.letters.is_empty());
+    let pairs = own.comparisons[0].differences.iter().chain(&own.against_baseline);
+    assert!(pairs.into_iter().all(|pair| pair.first != "panel" && pair.second != "panel"));
+    let facing: Vec<&Row> =
+        own.rows.iter().filter(|row| row.kind != ContenderKind::Baseline).collect();
+    assert_eq!(facing.last().unwrap().name, "panel", "it stands below those that are ranked");
+    let text = &own.conclusion;
+    assert!(!text.starts_with("`panel` is first"), "{text}");
+    assert!(text.contains("`panel` stands at its certified threshold"), "{text}");
+    assert!(text.contains("without the promise (`panel (fitted threshold)`)"), "{text}");
+    let by_area = of(Measure::Auc);
+    let panel = by_area.row("panel").unwrap();
+    assert!(!panel.letters.is_empty(), "its scores are compared as any other");
+    assert_eq!(panel.letters, by_area.row("panel (fitted threshold)").unwrap().letters);
+}
+
+#[test]
+fn under_twenty_labels_agreement_is_all_that_is_shown() {
+    let own = board(&bench(4, &[("a", Some(3)), ("b", Some(2))]), Measure::Agreement);
+    for row in &own.rows {
+        assert!(row.agreement.value().is_some(), "{row:?}");
+        let rest = [&row.bias, &row.false_positive_rate, &row.false_negative_rate, &row.auc];
+        assert!(rest.iter().all(|figure| figure.value().is_none()), "{row:?}");
+    }
+    let own = board(&bench(20, &[("a", Some(3)), ("b", Some(2))]), Measure::Agreement);
+    assert!(own.row("a").unwrap().false_positive_rate.value().is_some());
+}

@@ -3,6 +3,7 @@
 //! A fitted threshold maximises balanced accuracy on the fit part; of equal ones the strictest
 //! is taken. It is no certificate.
 
+use super::figure::least;
 use super::judge_metrics::OperatingPoint;
 use super::labelled::LabelledCase;
 use super::positive::Accept;
@@ -31,7 +32,7 @@ pub(super) fn operating_point(
         }
     };
     Some(OperatingPoint {
-        accept: format!("score >= {threshold}"),
+        accept: format!("score >= {}", least(threshold)),
         threshold: Some(threshold),
         origin,
     })

@@ -4,7 +4,10 @@
 use super::calibrate::{Fitted, Work};
 use super::certificate::Certificate;
 use super::dependence::dependence;
-use super::judge_metrics::{JudgeMetrics, OperatingPoint, Series, judge_metrics, series_of};
+use super::figure::least;
+use super::judge_metrics::{
+    CERTIFIED, JudgeMetrics, OperatingPoint, Series, judge_metrics, series_of,
+};
 use super::map::Map;
 use super::operating_point::{accepts, fitted, operating_point};
 use super::panel::{Key, Missing, PanelModel, plain_median, rank, target};
@@ -127,14 +130,14 @@ impl Work<'_> {
         let point =
             |accept: String, threshold, origin| OperatingPoint { accept, threshold, origin };
         if let (Some(key), Some(rule)) = (certificate.certified_key(), &certificate.rule) {
-            return Some((point(rule.clone(), Some(key.0), "certified"), PanelRule::Key(key)));
+            return Some((point(rule.clone(), Some(key.0), CERTIFIED), PanelRule::Key(key)));
         }
         if self.table.all_binary() && model.stack.is_none() {
             let accept = "more than half of the votes accept".to_owned();
             return Some((point(accept, None, "majority"), PanelRule::Majority));
         }
         if let (Some(accept), None) = (self.options.accept, &model.stack) {
-            let text = format!("median of the offset votes >= {}", accept.0);
+            let text = format!("median of the offset votes >= {}", least(accept.0));
             let key = (accept.0, f64::NEG_INFINITY);
             return Some((point(text, Some(accept.0), "declared"), PanelRule::Key(key)));
         }
@@ -145,7 +148,7 @@ impl Work<'_> {
             .filter_map(|(&i, key)| Some((key?, self.table.cases()[i].good)))
             .collect();
         let key: Key = fitted(pairs)?;
-        let text = format!("key at or above ({}, {})", key.0, key.1);
+        let text = format!("key at or above ({}, {})", least(key.0), least(key.1));
         Some((point(text, Some(key.0), "fitted"), PanelRule::Key(key)))
     }
 

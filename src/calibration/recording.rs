@@ -9,8 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 
 use super::error::CalibrationError;
+use super::group_hint;
+use super::grouping::{Grouping, Groups, Items};
+use super::labelled::LabelledCase;
 use super::positive::Accept;
-use crate::dataset::{JudgementReader, LabelOptions, Order, Source};
+use crate::dataset::{JudgementReader, LabelOptions, Order, ReadOptions, Source};
 use crate::ruling::{Decision, Ruling};
 use crate::stats::aggregate::lower_median;
 use crate::store::Store;
@@ -248,6 +251,47 @@ impl Recording {
         }
         recording.threshold = least;
         Ok(recording)
+    }
+
+    /// Takes the groups from the cases: those of a field, or the field `group` where there is
+    /// none named. What looks like a group is returned, where nothing groups the cases.
+    ///
+    /// # Errors
+    /// Those of the reader; when a field is named and the cases are not known, or one has none.
+    pub fn regroup(
+        &mut self,
+        items: Option<&Source>,
+        options: &ReadOptions,
+        grouping: &Grouping,
+    ) -> Result<Option<String>, CalibrationError> {
+        let cases: Vec<LabelledCase> = self
+            .cases
+            .iter()
+            .map(|case| LabelledCase {
+                id: case.id.clone(),
+                good: false,
+                target: 0.0,
+                ratings: Vec::new(),
+            })
+            .collect();
+        let known = match items {
+            Some(source) => Items::read(source, options, &cases, grouping)?,
+            None => Items::absent(cases.len()),
+        };
+        if matches!(grouping, Grouping::Automatic) {
+            for (case, facts) in self.cases.iter_mut().zip(&known.facts) {
+                if let Some(group) = facts.as_ref().and_then(|facts| facts.group.clone()) {
+                    case.group = Some(group);
+                }
+            }
+        } else {
+            let groups = Groups::assign(&cases, &known, grouping)?;
+            for (case, group) in self.cases.iter_mut().zip(&groups.of_case) {
+                case.group = Some(groups.names[*group].clone());
+            }
+        }
+        let grouped = self.cases.iter().all(|case| case.group.is_some());
+        Ok(if grouped { None } else { known.group_hint.or_else(|| group_hint::of_ids(&cases)) })
     }
 
     /// Positions of the cases by id.

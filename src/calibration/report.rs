@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::baselines::Baseline;
 use super::certificate::Certificate;
+use super::certified_alone::CertifiedAlone;
 use super::curves::Curves;
 use super::dependence::Dependence;
 use super::figure::{Figure, Measured, UndefinedFigure, list_undefined};
@@ -232,6 +233,11 @@ pub struct Calibration {
     /// The ends of the scale that keys are on; `None` where the data do not say.
     #[serde(skip)]
     pub scale: Option<[f64; 2]>,
+    /// Each judge alone and each smaller panel that can be listed, certified at the same bound
+    /// with delta divided by their number, and the panel last; empty where nothing may be
+    /// certified, and for one judge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certified_alone: Vec<CertifiedAlone>,
     /// When the panel accepts; `None` where nothing could be fitted.
     #[serde(skip)]
     pub accept: Option<OperatingPoint>,

@@ -142,7 +142,7 @@ fn sliced(
     let gaps: Vec<Vec<(usize, f64)>> = members
         .iter()
         .map(|(_, own)| {
-            own.iter().map(|&i| (series.group[i], series.score[i] - series.target[i])).collect()
+            own.iter().map(|&i| (series.group[i], gap(series.score[i], series.target[i]))).collect()
         })
         .collect();
     let shrunk = if series.comparable {
@@ -189,6 +189,12 @@ fn sliced(
         slices: rows.collect(),
         bias_between: Measured(shrunk.map(|(_, between)| between)),
     }
+}
+
+/// Score minus label; what rounding leaves of equal ones is nothing.
+fn gap(score: f64, target: f64) -> f64 {
+    let gap = score - target;
+    if gap.abs() <= 1e-12 * score.abs().max(target.abs()) { 0.0 } else { gap }
 }
 
 /// Shrunk biases with their intervals, and the deviation between slices. Cases of one group in
@@ -324,6 +330,25 @@ mod tests {
         assert!(gap(0) > gap(1) && gap(0) > 0.0, "{own:?}");
         let small = own.slices[0].shrunk_bias.value().unwrap();
         assert!(small.lower < small.estimate && small.estimate < small.upper);
+    }
+
+    #[test]
+    fn where_a_bias_has_no_variance_the_shrunk_one_has_no_interval_either() {
+        let mut series = Series { comparable: true, ..Series::default() };
+        for i in 0..12 {
+            // 0.1 + 0.2 is not 0.3: rounding is no spread.
+            series.score.push(if i % 2 == 0 { 4.1 + 0.2 } else { 4.3 });
+            series.target.push(if i % 3 == 0 { 4.0 } else { 3.9 + 0.1 });
+            series.good.push(i % 2 == 0);
+            series.group.push(i);
+        }
+        let names = (0..12).map(|i| format!("s{}", i % 2)).collect();
+        let which: Vec<usize> = (0..12).collect();
+        let own = sliced("j", &series, &which, &Groups::numbered(names), RESAMPLING);
+        for slice in &own.slices {
+            assert_eq!(slice.bias.0.unwrap_err().reason, Reason::ZeroVariance);
+            assert_eq!(slice.shrunk_bias.0.unwrap_err().reason, Reason::ZeroVariance);
+        }
     }
 
     #[test]

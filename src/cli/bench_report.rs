@@ -20,7 +20,7 @@ pub(super) fn show(board: &Leaderboard, printer: &Printer) {
         printer.result("");
     }
     printer.result(
-        "Intervals are 95 %. Contenders that share a letter can't be told apart (Holm-adjusted, 5 % over all pairs); baselines judge nothing.",
+        "Intervals are 95 %. Contenders that share a letter can't be told apart (Holm-adjusted, 5 % over all pairs); baselines judge nothing. threshold: `fitted` for balanced accuracy, `declared` by you or the panel, `binary` the judge's own positive class, `majority` of such judges, `certified` to bound the bad that are accepted: strict by promise, so ranked by agreement against none of the others.",
     );
 }
 
@@ -90,6 +90,7 @@ fn rows(board: &Leaderboard) -> String {
     let mut header = vec![
         "contender",
         "group",
+        "threshold",
         "n",
         "agreement",
         "bias",
@@ -116,6 +117,7 @@ fn rows(board: &Leaderboard) -> String {
             let mut cells = vec![
                 name,
                 row.letters.join(" "),
+                row.threshold_kind().unwrap_or("-").to_owned(),
                 row.n.to_string(),
                 interval(&row.agreement),
                 interval(&row.bias),
@@ -138,6 +140,6 @@ fn rows(board: &Leaderboard) -> String {
             cells
         })
         .collect();
-    let numbers: Vec<usize> = (2..header.len()).collect();
+    let numbers: Vec<usize> = (3..header.len()).collect();
     table(&header, rows, &numbers)
 }

@@ -3,6 +3,7 @@
 use super::calibrate_loops;
 use super::printer::{Printer, plural, table};
 use crate::calibration::certificate::{Certificate, CertificateStatus, Mode, bad_units};
+use crate::calibration::certified_alone::accepting_more;
 use crate::calibration::figure::{Figure, Measured};
 use crate::calibration::judge_metrics::JudgeMetrics;
 use crate::calibration::report::Calibration;
@@ -27,8 +28,10 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
     printer.result("");
     printer.result(&judges(calibration));
     printer.result("");
-    printer.result(&dependence(calibration));
-    printer.result("");
+    if calibration.judges.len() > 1 {
+        printer.result(&dependence(calibration));
+        printer.result("");
+    }
     printer.result(&promise(
         &calibration.certificate.certificate,
         calibration.certificate.binding.generations,
@@ -36,6 +39,9 @@ pub(super) fn show(calibration: &Calibration, printer: &Printer) {
         calibration.loops.is_none() && !calibration.split.clustered,
     ));
     let certified = calibration.certificate.certificate.certified_key().is_some();
+    if let Some(more) = accepting_more(&calibration.certified_alone) {
+        printer.result(&more);
+    }
     if let Some(subsets) = subsets(&calibration.subsets).filter(|_| certified) {
         printer.result(&subsets);
     }
@@ -257,14 +263,13 @@ fn dependence(calibration: &Calibration) -> String {
     let correlation = plain(&own.mean_error_correlation);
     let of = format!(", those of {} that every judge decided", certify(calibration));
     let mut text = match own.effective_judges.value() {
-        _ if m < 2 => format!("{judges}: no other to err together with."),
         None => format!("How far {judges} err together can't be said from these cases."),
         Some(like) if *like >= m as f64 => format!(
             "{judges} act like at least as many independent ones (mean error correlation {correlation}, n = {}{of}).",
             own.complete_cases
         ),
         Some(like) => format!(
-            "{judges} act like {like:.3} independent ones (mean error correlation {correlation}, n = {}{of}).",
+            "{judges} act like {like:.1} independent ones (mean error correlation {correlation}, n = {}{of}).",
             own.complete_cases
         ),
     };

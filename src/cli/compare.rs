@@ -57,8 +57,11 @@ fn rate(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &CompareArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
     let before = args.sides.open(&args.before, global)?;
-    let after = args.sides.open(&args.after, global)?;
-    let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
+    let mut after = args.sides.open(&args.after, global)?;
+    if let Some(hint) = args.sides.group(&mut after, &args.after, global)? {
+        printer.warn(&hint);
+    }
+    let (truth, pattern) = (args.sides.truth(&args.after, global)?, args.sides.pattern()?);
     let options = CompareOptions {
         labels: truth.as_ref().map(|own| &own.good),
         group: pattern.as_ref(),

@@ -72,7 +72,8 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
         }
         (None, Some(baseline)) => {
             let before = args.sides.open(baseline, global)?;
-            let (truth, pattern) = (args.sides.truth()?, args.sides.pattern()?);
+            let last = args.after.last().map_or(baseline.as_str(), String::as_str);
+            let (truth, pattern) = (args.sides.truth(last, global)?, args.sides.pattern()?);
             let options = DriftOptions {
                 labels: truth.as_ref().map(|own| &own.good),
                 group: pattern.as_ref(),
@@ -80,11 +81,16 @@ pub(super) fn run(args: &DriftArgs, global: &Global, printer: &Printer) -> anyho
                 alpha: args.alpha,
                 resampling: Resampling { resamples: args.resamples, seed: args.seed, level: 0.95 },
             };
-            let later: Vec<Recording> = args
-                .after
-                .iter()
-                .map(|after| args.sides.open(after, global))
-                .collect::<anyhow::Result<_>>()?;
+            let mut later: Vec<Recording> = Vec::with_capacity(args.after.len());
+            for (place, name) in args.after.iter().enumerate() {
+                let mut after = args.sides.open(name, global)?;
+                if let Some(hint) = args.sides.group(&mut after, name, global)?
+                    && place == 0
+                {
+                    printer.warn(&hint);
+                }
+                later.push(after);
+            }
             match later.as_slice() {
                 [after] => drift(&before, after, &options)?,
                 later => return args.series(&drift_series(&before, later, &options)?, printer),
@@ -142,13 +148,13 @@ impl DriftArgs {
             judgements: file.then(|| PathBuf::from(after)),
             runs: if file { Vec::new() } else { vec![after.to_owned()] },
             labels: self.sides.labels.clone(),
-            items: None,
+            items: self.sides.items.clone(),
             criterion: Some(
                 self.sides.criterion.clone().unwrap_or_else(|| profile.criterion.clone()),
             ),
             label_criterion: self.sides.label_criterion.clone(),
             positive: Some(profile.positive.clone()),
-            group: None,
+            group: self.sides.group.clone(),
             group_regex: self.sides.group_regex.clone(),
             label_scale: self.label_scale.or(if as_scored { None } else { made_on }),
             judge_scale: self.judge_scale.clone(),

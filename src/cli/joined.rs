@@ -81,11 +81,11 @@ pub(super) enum OrderArg {
 
 /// Where the cases are, or why they are not.
 #[derive(Default)]
-struct Cases {
-    items: Option<Source>,
-    options: ReadOptions,
+pub(super) struct Cases {
+    pub(super) items: Option<Source>,
+    pub(super) options: ReadOptions,
     /// Why a run's own cases are not known.
-    missing: Option<String>,
+    pub(super) missing: Option<String>,
 }
 
 impl Cases {
@@ -95,6 +95,39 @@ impl Cases {
 
     fn missing(why: String) -> Self {
         Self { missing: Some(why), ..Self::default() }
+    }
+
+    /// Those named, or those of the runs where all have the same and they are still what they
+    /// were.
+    pub(super) fn of(
+        items: Option<&Path>,
+        runs: &[String],
+        global: &Global,
+    ) -> anyhow::Result<Self> {
+        if let Some(path) = items {
+            return Self::of_file(path);
+        }
+        let Some(first) = runs.first() else { return Ok(Self::default()) };
+        let store = Store::open(&global.store)?;
+        let run = store.run(first)?;
+        for other in &runs[1..] {
+            if store.run(other)?.data_hash != run.data_hash {
+                return Ok(Self::missing("the runs are of different data".to_owned()));
+            }
+        }
+        Ok(match data_again(&run) {
+            Ok(DataAgain::Same { source, options, .. }) => {
+                Self { items: Some(source), options, missing: None }
+            }
+            Ok(DataAgain::Changed) => Self::missing(format!(
+                "`{}` is not what it was when run `{}` read it",
+                run.data, run.id
+            )),
+            Ok(DataAgain::Gone) => {
+                Self::missing(format!("the data of run `{}` came by a pipe", run.id))
+            }
+            Err(error) => Self::missing(format!("`{}` can't be read again ({error:#})", run.data)),
+        })
     }
 }
 
@@ -180,33 +213,8 @@ impl JoinArgs {
         Ok(joined)
     }
 
-    /// The cases: those named, or those of the runs where all have the same and they are still
-    /// what they were.
     fn cases(&self, global: &Global) -> anyhow::Result<Cases> {
-        if let Some(path) = &self.items {
-            return Cases::of_file(path);
-        }
-        let Some(first) = self.runs.first() else { return Ok(Cases::default()) };
-        let store = Store::open(&global.store)?;
-        let run = store.run(first)?;
-        for other in &self.runs[1..] {
-            if store.run(other)?.data_hash != run.data_hash {
-                return Ok(Cases::missing("the runs are of different data".to_owned()));
-            }
-        }
-        Ok(match data_again(&run) {
-            Ok(DataAgain::Same { source, options, .. }) => {
-                Cases { items: Some(source), options, missing: None }
-            }
-            Ok(DataAgain::Changed) => Cases::missing(format!(
-                "`{}` is not what it was when run `{}` read it",
-                run.data, run.id
-            )),
-            Ok(DataAgain::Gone) => {
-                Cases::missing(format!("the data of run `{}` came by a pipe", run.id))
-            }
-            Err(error) => Cases::missing(format!("`{}` can't be read again ({error:#})", run.data)),
-        })
+        Cases::of(self.items.as_deref(), &self.runs, global)
     }
 
     /// The groups of the cases by another field, for figures by group.

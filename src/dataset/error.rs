@@ -380,7 +380,7 @@ pub enum RowProblem {
         metadata: String,
     },
     /// A `--map` to a column that the file has not.
-    #[error("no column `{column}` to read as `{field}`{}; the columns are {}", did_you_mean(.suggestion), list(.columns))]
+    #[error("no column `{column}` to read as `{field}`, nor such a path inside one{}; the columns are {}", did_you_mean(.suggestion), list(.columns))]
     MapColumn {
         /// The field to be filled.
         field: &'static str,

@@ -37,9 +37,28 @@ struct Columns {
     used: Vec<bool>,
     /// The last row that had the column, so that a second one is seen.
     seen: Vec<u64>,
+    /// Whether a field that is mapped to a path inside a column was found there.
+    reached: Vec<bool>,
 }
 
 impl Columns {
+    /// The fields that are mapped to something that is no column, as far as is known.
+    fn paths(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mapped = self.mapped.iter().enumerate();
+        mapped
+            .filter_map(|(field, column)| Some((field, column.as_deref()?)))
+            .filter(|(_, column)| !column.is_empty() && !self.index.contains_key(*column))
+    }
+
+    /// Whether a path may lead into one of these columns.
+    fn may_hold(&self, path: &str) -> bool {
+        let metadata = self.specs.iter().position(|spec| spec.name == "metadata");
+        let into =
+            |name: &String| path.strip_prefix(name.as_str()).is_some_and(|r| r.starts_with('.'));
+        metadata.is_some_and(|field| self.fields.contains(&Some(field)))
+            || self.names.iter().any(into)
+    }
+
     fn add(&mut self, name: &str) -> usize {
         let mapped = self.mapped.iter().position(|column| column.as_deref() == Some(name));
         // A mapped field takes no column by name any more.
@@ -166,6 +185,7 @@ impl Table {
             fields: Vec::new(),
             used: Vec::new(),
             seen: Vec::new(),
+            reached: vec![false; specs.len()],
         };
         let mut table = Self { rows, columns, path, number: 0, ended: false };
         table.read_header()?;
@@ -201,13 +221,18 @@ impl Table {
         }
     }
 
-    /// The first mapped column that has not been met.
+    /// The first mapped column that has not been met. In a header, what may still be a path
+    /// inside a column is passed over.
     fn unmapped(&self) -> Option<RowProblem> {
         let columns = &self.columns;
+        let header = self.number == 0;
         let wanted = columns.mapped.iter().enumerate();
-        let (field, column) = wanted
+        let (field, _) = columns.paths().find(|(field, path)| {
+            !columns.reached[*field] && !(header && columns.may_hold(path))
+        })?;
+        let (_, column) = wanted
             .filter_map(|(field, column)| Some((field, column.as_deref()?)))
-            .find(|(_, column)| !column.is_empty() && !columns.index.contains_key(*column))?;
+            .find(|(own, _)| *own == field)?;
         Some(RowProblem::MapColumn {
             field: columns.specs[field].name,
             column: column.to_owned(),
@@ -220,7 +245,7 @@ impl Table {
     /// to a column which no row has comes out.
     pub(crate) fn end(&mut self) -> Option<RowError> {
         self.ended = true;
-        if self.is_csv() || self.number == 0 {
+        if self.number == 0 {
             return None;
         }
         self.unmapped().map(|problem| RowError::new(&self.path, 0, problem.into()))
@@ -330,6 +355,7 @@ fn sort_csv<'a>(rows: &'a CsvRows<BoxedInput>, columns: &mut Columns) -> Result<
             None => others.push((column, cell)),
         }
     }
+    follow(&mut cells, &others, columns);
     mark_used(&cells, columns);
     Ok((cells, others))
 }
@@ -361,8 +387,49 @@ fn sort_json<'a>(
             None => others.push((column, cell)),
         }
     }
+    follow(&mut cells, &others, columns);
     mark_used(&cells, columns);
     Ok((cells, others))
+}
+
+/// Fills the fields that are mapped to a path from inside the cells: `meta.doc` from the column
+/// `meta`, and `doc` or `metadata.doc` from the metadata, whatever its column is called.
+fn follow<'a>(
+    cells: &mut [Option<(usize, Cell<'a>)>],
+    others: &[(usize, Cell<'a>)],
+    columns: &mut Columns,
+) {
+    let paths: Vec<(usize, String)> =
+        columns.paths().map(|(field, path)| (field, path.to_owned())).collect();
+    for (field, path) in paths {
+        let all = cells.iter().flatten().chain(others).copied();
+        let mut below = all.filter_map(|(column, cell)| {
+            let rest = path.strip_prefix(columns.names[column].as_str())?.strip_prefix('.')?;
+            Some((column, inside(cell, rest)?))
+        });
+        let in_metadata = || {
+            let place = columns.specs.iter().position(|spec| spec.name == "metadata")?;
+            let (column, cell) = cells[place]?;
+            Some((column, inside(cell, path.strip_prefix("metadata.").unwrap_or(&path))?))
+        };
+        let found = below.next().or_else(in_metadata);
+        if let Some(found) = found {
+            columns.reached[field] = true;
+            cells[field] = Some(found);
+        }
+    }
+}
+
+/// What an object holds under a path of keys, of which each may have dots of its own.
+fn inside<'a>(cell: Cell<'a>, path: &str) -> Option<Cell<'a>> {
+    let object = cell.object().ok()??;
+    let exact = object.0.iter().find(|(key, _)| key == path);
+    exact.map(|(_, raw)| Cell::Json(raw)).or_else(|| {
+        object.0.iter().find_map(|(key, raw)| {
+            let rest = path.strip_prefix(key.as_ref())?.strip_prefix('.')?;
+            inside(Cell::Json(raw), rest)
+        })
+    })
 }
 
 /// Puts a cell into its field, unless another column says something else there.

@@ -100,7 +100,9 @@ pub fn pooled_variances(slices: &[Vec<f64>]) -> Defined<(Vec<f64>, Vec<f64>)> {
         return undefined(Reason::TooFewValues);
     }
     let within: f64 = slices.iter().map(|s| super::summary::sum_of_squares(s)).sum();
-    if within == 0.0 {
+    let size: f64 = slices.iter().flatten().map(|value| value * value).sum();
+    // Rounding alone leaves about this much of constant values.
+    if within <= 1e-24 * size || within == 0.0 {
         return undefined(Reason::ZeroVariance);
     }
     let pooled = within / (values - slices.len()) as f64;
@@ -196,6 +198,8 @@ mod tests {
             pooled_variances(&[vec![1.0], vec![2.0]]).unwrap_err().reason,
             Reason::TooFewValues
         );
+        let noisy = vec![0.1 + 0.2, 0.3, 0.6 - 0.3];
+        assert_eq!(pooled_variances(&[noisy, vec![0.3]]).unwrap_err().reason, Reason::ZeroVariance);
         assert_eq!(beta_binomial_shrinkage(&[3], &[2]).unwrap_err().reason, Reason::BadCounts);
         assert_eq!(beta_binomial_shrinkage(&[0], &[0]).unwrap_err().reason, Reason::NoData);
     }

@@ -115,15 +115,21 @@ impl Work<'_> {
             rows.iter().zip(&keys).filter_map(|(&i, key)| Some((i, (*key)?))).unzip();
         let cases = self.table.cases();
         let series = Series {
-            score: kept.iter().map(|key| model.map.apply(key.0)).collect(),
+            score: kept.iter().map(|key| self.held(model.map.apply(key.0))).collect(),
             target: decided.iter().map(|&i| target(self.table, &cases[i])).collect(),
             good: decided.iter().map(|&i| cases[i].good).collect(),
             rank: super::panel::rank(&kept),
             comparable: panel.metrics.bias.value().is_some(),
             ..Series::default()
         };
-        let shown: Vec<f64> = kept.iter().map(|key| key.0).collect();
+        let shown: Vec<f64> = kept.iter().map(|key| self.held(key.0)).collect();
         self.of_series("panel", &series, &shown)
+    }
+
+    /// A panel's score as a run shows it: offsets may carry a key past the ends of the scale,
+    /// where it is held.
+    fn held(&self, score: f64) -> f64 {
+        self.scale().map_or(score, |[low, high]| score.clamp(low, high))
     }
 
     /// `shown` is what thresholds are on, where that is not the score itself.
@@ -141,6 +147,7 @@ impl Work<'_> {
                 Measured(Reliability::of(
                     series,
                     probability,
+                    self.scale(),
                     self.options.level,
                     self.options.seed,
                 ))
@@ -149,6 +156,9 @@ impl Work<'_> {
         }
     }
 }
+
+/// Scores that are nearer to each other, as a share of their size, differ by rounding.
+const SAME: f64 = 1e-12;
 
 fn distinct(values: &[f64]) -> usize {
     let mut seen: Vec<u64> = Vec::new();
@@ -192,7 +202,8 @@ fn histogram(score: &[f64], good: &[bool]) -> Defined<Vec<Bin>> {
     let mut bins: Vec<Bin> = if distinct(score) <= MOST_BINS {
         let mut values: Vec<f64> = score.iter().map(|value| value + 0.0).collect();
         values.sort_unstable_by(f64::total_cmp);
-        values.dedup();
+        // What rounding parts is one value.
+        values.dedup_by(|next, kept| *next - *kept <= SAME * kept.abs().max(1.0));
         values
             .into_iter()
             .map(|value| Bin { lower: value, upper: value, good: 0, bad: 0 })
@@ -204,7 +215,8 @@ fn histogram(score: &[f64], good: &[bool]) -> Defined<Vec<Bin>> {
             .collect()
     };
     for (score, good) in score.iter().zip(good) {
-        let place = bins.partition_point(|bin| bin.lower <= *score).max(1) - 1;
+        let reach = *score + SAME * score.abs().max(1.0);
+        let place = bins.partition_point(|bin| bin.lower <= reach).max(1) - 1;
         let bin = &mut bins[place];
         if *good { bin.good += 1 } else { bin.bad += 1 }
     }
@@ -245,6 +257,13 @@ mod tests {
         assert_eq!(bins.len(), MOST_BINS);
         assert_eq!(bins.iter().map(|bin| bin.good).sum::<u64>(), 10_000);
         assert!(bins.iter().all(|bin| bin.good.abs_diff(500) <= 1));
+    }
+
+    #[test]
+    fn scores_that_differ_by_rounding_share_a_bar() {
+        let bins = histogram(&[0.1 + 0.2, 0.3, 0.3, 0.9], &[true, false, true, true]).unwrap();
+        let counts: Vec<_> = bins.iter().map(|bin| (bin.good, bin.bad)).collect();
+        assert_eq!(counts, [(2, 1), (1, 0)]);
     }
 
     #[test]

@@ -67,8 +67,14 @@ struct Group {
 }
 
 impl Reliability {
-    /// `probability` where labels are 1 and 0.
-    pub(super) fn of(series: &Series, probability: bool, level: f64, seed: u64) -> Defined<Self> {
+    /// `probability` where labels are 1 and 0; no band leaves the labels' `scale`.
+    pub(super) fn of(
+        series: &Series,
+        probability: bool,
+        scale: Option<[f64; 2]>,
+        level: f64,
+        seed: u64,
+    ) -> Defined<Self> {
         let label: Vec<f64> = if series.comparable {
             series.target.clone()
         } else {
@@ -82,7 +88,11 @@ impl Reliability {
                 .zip(&series.score)
                 .map(|(label, score)| (label - isotonic.apply(*score)).powi(2));
             let deviation = (residual.sum::<f64>() / label.len() as f64).sqrt();
+            let held = |value: f64| scale.map_or(value, |[low, high]| value.clamp(low, high));
             consistency(&groups, (!probability).then_some(deviation), level, seed)
+                .into_iter()
+                .map(|(lower, upper)| (held(lower), held(upper)))
+                .collect()
         } else {
             groups
                 .iter()
@@ -193,12 +203,23 @@ mod tests {
 
     #[test]
     fn true_scores_stay_in_the_band_and_exaggerated_ones_leave_it() {
-        let honest = Reliability::of(&series(20_000, |s| s), true, 0.95, 0).unwrap();
+        let honest = Reliability::of(&series(20_000, |s| s), true, None, 0.95, 0).unwrap();
         assert_eq!(honest.band, Band::Consistency);
         assert_eq!(honest.points.len(), MOST_GROUPS);
         assert!(outside(&honest) <= 6, "{}", outside(&honest));
-        let flat = Reliability::of(&series(20_000, |_| 0.5), true, 0.95, 0).unwrap();
+        let flat = Reliability::of(&series(20_000, |_| 0.5), true, None, 0.95, 0).unwrap();
         assert!(outside(&flat) > 30, "{}", outside(&flat));
+    }
+
+    #[test]
+    fn a_band_ends_where_the_scale_does() {
+        let mut own = series(60, |s| s);
+        own.score = own.score.iter().map(|s| 1.0 + (s * 8.0).round() / 2.0).collect();
+        own.target = own.score.iter().rev().copied().collect();
+        let found = Reliability::of(&own, false, Some([1.0, 5.0]), 0.95, 0).unwrap();
+        assert!(found.points.iter().all(|p| p.lower >= 1.0 && p.upper <= 5.0), "{found:?}");
+        let free = Reliability::of(&own, false, None, 0.95, 0).unwrap();
+        assert!(free.points.iter().any(|p| p.lower < 1.0 || p.upper > 5.0), "{free:?}");
     }
 
     #[test]
@@ -206,7 +227,7 @@ mod tests {
         let mut own = series(500, |s| s);
         own.comparable = false;
         own.score = own.score.iter().map(|s| (s * 10.0).round()).collect();
-        let found = Reliability::of(&own, true, 0.95, 0).unwrap();
+        let found = Reliability::of(&own, true, None, 0.95, 0).unwrap();
         assert_eq!(found.band, Band::Confidence);
         assert_eq!(found.points.iter().map(|p| p.n).sum::<u64>(), 500);
         assert!(found.points.iter().all(|p| p.lower <= p.observed && p.observed <= p.upper));

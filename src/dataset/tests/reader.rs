@@ -245,6 +245,33 @@ fn two_columns_of_one_field_may_agree_and_may_not_differ() {
 }
 
 #[test]
+fn a_mapping_to_a_path_reads_what_is_inside_a_column() {
+    let rows = concat!(
+        r#"{"output":"a","meta":{"doc":"d1","by":{"system":"M1"},"x.y":"dotted"}}"#,
+        "\n",
+        r#"{"output":"b","meta":{"doc":7}}"#,
+        "\n",
+    );
+    let file = source(rows);
+    for (path, found) in [("meta.doc", "d1"), ("doc", "d1"), ("metadata.by.system", "M1")] {
+        let case = &read_with(&file, &mapped(&[&format!("group={path}")])).unwrap()[0];
+        assert_eq!(case.group.as_deref(), Some(found), "{path}");
+        assert!(case.metadata.contains_key("doc"), "what was read stays in the metadata");
+    }
+    let cases = read_with(&file, &mapped(&["group=meta.doc", "source=meta.x.y"])).unwrap();
+    assert_eq!(cases[0].source.as_deref(), Some("dotted"));
+    assert_eq!((cases[1].group.as_deref(), cases[1].source.as_deref()), (Some("7"), None));
+    let csv = "output,meta\na,\"{\"\"doc\"\":\"\"d1\"\"}\"\n";
+    let case = &read_with(&source(csv), &mapped(&["group=meta.doc"])).unwrap()[0];
+    assert_eq!(case.group.as_deref(), Some("d1"));
+    for (text, path) in [(rows, "meta.dco"), (csv, "meta.dco"), ("output,other\na,b\n", "meta.doc")]
+    {
+        let error = error_of(text, &mapped(&[&format!("group={path}")]));
+        assert!(error.contains(path), "{error}");
+    }
+}
+
+#[test]
 fn a_mapping_to_no_column_names_those_there_are() {
     let csv = error_of("text,completion\na,b\n", &mapped(&["output=completoin"]));
     assert!(csv.contains("no column `completoin` to read as `output`"), "{csv}");

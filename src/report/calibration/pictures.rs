@@ -5,7 +5,7 @@ use super::tables::ranked;
 use crate::calibration::certificate::{CertificateStatus, Mode};
 use crate::report::chart::forest::{Forest, Row};
 use crate::report::chart::{
-    Picture, agreement, correlation, histogram, percent, reliability, roc, short, threshold,
+    Picture, agreement, correlation, histogram, percent, reliability, roc, threshold,
 };
 use crate::report::words::plural;
 
@@ -160,14 +160,16 @@ fn roc(sheet: &Sheet) -> Option<Picture> {
 }
 
 fn correlation(sheet: &Sheet) -> Option<Picture> {
+    if sheet.judges.len() < 2 {
+        return None;
+    }
     let own = &sheet.panel.dependence;
     let effective = own.effective_judges.value().map_or_else(
         || "How many independent judges they are worth is not known.".to_owned(),
         |effective| {
             format!(
-                "{} are worth {} independent ones.",
-                plural(sheet.judges.len() as u64, "judge", "judges"),
-                short(*effective)
+                "{} are worth {effective:.1} independent ones.",
+                plural(sheet.judges.len() as u64, "judge", "judges")
             )
         },
     );

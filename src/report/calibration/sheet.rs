@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::calibration::certificate::Certificate;
+use crate::calibration::certified_alone::CertifiedAlone;
 use crate::calibration::curves::Curves;
 use crate::calibration::dependence::Dependence;
 use crate::calibration::figure::{Figure, Measured};
@@ -129,6 +130,8 @@ pub(super) struct Sheet {
     pub(super) judges: Vec<Judge>,
     pub(super) panel: Panel,
     pub(super) certificate: Promise,
+    #[serde(default)]
+    pub(super) certified_alone: Vec<CertifiedAlone>,
     #[serde(default)]
     pub(super) loops: Option<Loops>,
     #[serde(default)]

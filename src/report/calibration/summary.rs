@@ -3,6 +3,7 @@
 
 use super::sheet::Sheet;
 use crate::calibration::certificate::{CertificateStatus, Mode};
+use crate::calibration::certified_alone::accepting_more;
 use crate::calibration::figure::{Figure, Measured};
 use crate::report::chart::{percent, short};
 use crate::report::words::plural;
@@ -22,8 +23,12 @@ pub(super) fn summary(sheet: &Sheet) -> Summary {
     let headline = if certified { promise(sheet) } else { missing(sheet) };
     let mut lines = Vec::new();
     lines.push(if certified { behind(sheet) } else { observed(sheet) });
-    lines.push(together(sheet));
-    lines.extend(best(sheet));
+    lines.extend(accepting_more(&sheet.certified_alone).map(|text| text.replace('`', "")));
+    // What judges share takes two of them.
+    if sheet.judges.len() > 1 {
+        lines.push(together(sheet));
+        lines.extend(best(sheet));
+    }
     let noise = &sheet.label_noise;
     if noise.suspects_total > 0 {
         lines.push(format!(
@@ -191,8 +196,8 @@ fn together(sheet: &Sheet) -> String {
                 format!(", mean error correlation {}", short(*mean))
             });
             format!(
-                "{judges} err together like {} independent ones (n = {}, those of {} that every judge decided{correlation}).",
-                short(*effective),
+                "{judges} err together like {:.1} independent ones (n = {}, those of {} that every judge decided{correlation}).",
+                effective,
                 own.complete_cases,
                 sheet.certify()
             )

@@ -37,10 +37,11 @@ pub fn draw(curves: &JudgeCurves, threshold: Option<f64>) -> Option<Picture> {
             (axis.at(bin.lower) + 0.5, axis.at(bin.upper) - axis.at(bin.lower) - 1.0)
         }
     };
+    let names = names(bins);
     for (i, bin) in bins.iter().enumerate() {
         let (x, bar) = place(i, bin);
         let range = if single {
-            short(bin.lower)
+            names[i].clone()
         } else {
             format!("{} to {}", short(bin.lower), short(bin.upper))
         };
@@ -51,7 +52,7 @@ pub fn draw(curves: &JudgeCurves, threshold: Option<f64>) -> Option<Picture> {
         svg.rect("bad", (x, middle), (bar, bad * height), &down);
     }
     svg.line("axis", (2.0, middle), (WIDTH - 2.0, middle));
-    labels(&mut svg, bins, single, slot, bottom + 14.0);
+    labels(&mut svg, bins, &names, single, slot, bottom + 14.0);
     if let Some(threshold) = threshold.filter(|at| at.is_finite()) {
         let x = if single {
             6.0 + slot * bins.iter().filter(|bin| bin.lower < threshold).count() as f64
@@ -63,13 +64,26 @@ pub fn draw(curves: &JudgeCurves, threshold: Option<f64>) -> Option<Picture> {
     Some(Picture { title: String::new(), says: String::new(), svg: svg.finish() })
 }
 
+/// The lower ends in as few decimals as tell them apart; two of one name would be read as one.
+fn names(bins: &[Bin]) -> Vec<String> {
+    let apart = |names: &[String]| names.windows(2).all(|pair| pair[0] != pair[1]);
+    let brief: Vec<String> = bins.iter().map(|bin| short(bin.lower)).collect();
+    if apart(&brief) {
+        return brief;
+    }
+    let with = |decimals: usize| -> Vec<String> {
+        bins.iter().map(|bin| format!("{:.decimals$}", bin.lower)).collect()
+    };
+    (3..=12).map(with).find(|names| apart(names)).unwrap_or(brief)
+}
+
 /// The scores below: each where they fit, else the ends.
-fn labels(svg: &mut Svg, bins: &[Bin], single: bool, slot: f64, y: f64) {
-    let widest = bins.iter().map(|bin| width(&short(bin.lower), 10.0)).fold(0.0, f64::max);
+fn labels(svg: &mut Svg, bins: &[Bin], names: &[String], single: bool, slot: f64, y: f64) {
+    let widest = names.iter().map(|name| width(name, 10.0)).fold(0.0, f64::max);
     if single && widest + 4.0 <= slot {
-        for (i, bin) in bins.iter().enumerate() {
+        for (i, name) in names.iter().enumerate() {
             let x = 6.0 + slot * (i as f64 + 0.5);
-            svg.sized("soft", (x, y), Anchor::Middle, 10.0, &short(bin.lower));
+            svg.sized("soft", (x, y), Anchor::Middle, 10.0, name);
         }
         return;
     }
@@ -77,4 +91,17 @@ fn labels(svg: &mut Svg, bins: &[Bin], single: bool, slot: f64, y: f64) {
     let cut = |value: f64| fitted(&short(value), TEXT, WIDTH / 2.0 - 8.0);
     svg.sized("soft", (4.0, y), Anchor::Start, 10.0, &cut(first.lower));
     svg.sized("soft", (WIDTH - 4.0, y), Anchor::End, 10.0, &cut(last.upper));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_bars_never_have_one_label() {
+        let bin = |value: f64| Bin { lower: value, upper: value, good: 1, bad: 0 };
+        let own = names(&[bin(0.9104), bin(0.9127), bin(0.9149)]);
+        assert_eq!(own, ["0.910", "0.913", "0.915"]);
+        assert_eq!(names(&[bin(1.0), bin(2.5)]), ["1", "2.50"]);
+    }
 }

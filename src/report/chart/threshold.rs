@@ -12,6 +12,9 @@ use crate::calibration::curves::{ThresholdCurve, ThresholdPoint};
 const WIDTH: f64 = 380.0;
 const HEIGHT: f64 = 236.0;
 
+/// Points of the curve that have to be seen, where it has so many.
+const SEEN: usize = 3;
+
 /// What is drawn beside the curve.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -31,7 +34,7 @@ pub fn draw(curve: &ThresholdCurve, limits: &Limits, says: &str) -> Option<Pictu
     let title = "Error rate against the threshold";
     let last = curve.points.last()?;
     let frame = Frame { x: (46.0, WIDTH - 18.0), y: (16.0, HEIGHT - 56.0) };
-    let highest = (4.0 * limits.alpha).clamp(0.1, 1.0);
+    let highest = highest(curve, limits.alpha);
     let x = Axis::new((0.0, last.accepted.max(0.01)), frame.x);
     let y = Axis::new((0.0, highest), (frame.y.1, frame.y.0));
     let mut svg = Svg::new(WIDTH, HEIGHT, title);
@@ -91,6 +94,19 @@ pub fn draw(curve: &ThresholdCurve, limits: &Limits, says: &str) -> Option<Pictu
         svg.rect("touch", (left, frame.y.0), (5.0, frame.y.1 - frame.y.0), &says);
     }
     Some(Picture { title: title.to_owned(), says: says.to_owned(), svg: svg.finish() })
+}
+
+/// Where the scale ends: four times the limit, unless the curve is hardly seen below that.
+fn highest(curve: &ThresholdCurve, alpha: f64) -> f64 {
+    let near = (4.0 * alpha).clamp(0.1, 1.0);
+    let seen = curve.points.iter().filter(|point| point.error <= near).count();
+    let first = curve.points.first().map_or(0.0, |point| point.error);
+    if first <= near && seen.min(SEEN) == curve.points.len().min(SEEN) {
+        return near;
+    }
+    // In tenths, so that the axis ends at a round number.
+    let most = curve.points.iter().map(|point| point.error).fold(near, f64::max);
+    ((most * 10.0 - 1e-9).ceil() / 10.0).min(1.0)
 }
 
 /// The thresholds that accept so much, below the axis.
