@@ -337,8 +337,8 @@ mod tests {
         let mut series = Series { comparable: true, ..Series::default() };
         for i in 0..12 {
             // 0.1 + 0.2 is not 0.3: rounding is no spread.
-            series.score.push(if i % 2 == 0 { 4.1 + 0.2 } else { 4.3 });
-            series.target.push(if i % 3 == 0 { 4.0 } else { 3.9 + 0.1 });
+            series.score.push(if i % 2 == 0 { 0.1 + 0.2 } else { 0.3 });
+            series.target.push(0.0);
             series.good.push(i % 2 == 0);
             series.group.push(i);
         }

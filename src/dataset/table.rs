@@ -228,7 +228,8 @@ impl Table {
         let header = self.number == 0;
         let wanted = columns.mapped.iter().enumerate();
         let (field, _) = columns.paths().find(|(field, path)| {
-            !columns.reached[*field] && !(header && columns.may_hold(path))
+            let passed_over = header && columns.may_hold(path);
+            !columns.reached[*field] && !passed_over
         })?;
         let (_, column) = wanted
             .filter_map(|(field, column)| Some((field, column.as_deref()?)))
