@@ -211,11 +211,12 @@ pub fn dependence(
         independent_majority: Measured(shared.map(|s| s.independent_majority)),
         observed_majority: Measured(shared.map(|s| s.observed_majority)),
         all_wrong: Measured(shared.and_then(|s| {
-            let own = all_wrong?;
+            let (own, by_case) = (all_wrong?, s.all_wrong.interval);
             Ok(AllWrong {
                 estimate: own.estimate,
-                lower: own.lower,
-                upper: own.upper,
+                // So rare that groups may hold one or two: never less sure than case by case.
+                lower: own.lower.min(by_case.lower),
+                upper: own.upper.max(by_case.upper),
                 n: own.n,
                 if_independent: s.all_wrong_independent,
             })
