@@ -471,7 +471,10 @@ fn a_cancelled_call_ends_its_judges_and_is_not_answered() {
 fn is_alive(mark: &std::path::Path) -> Option<bool> {
     let pid = std::fs::read_to_string(mark).unwrap_or_default();
     let pid = pid.strip_suffix('\n')?;
-    Some(std::path::Path::new("/proc").join(pid).exists())
+    // A process that has ended and is not collected yet has no command line, and another one
+    // that got its number has another.
+    let command = std::path::Path::new("/proc").join(pid).join("cmdline");
+    Some(std::fs::read_to_string(command).unwrap_or_default().contains("sleep"))
 }
 
 #[cfg(target_os = "linux")]
