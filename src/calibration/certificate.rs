@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::figure::{Figure, Measured, least};
 use super::panel::Key;
 use super::split::shuffled;
-use crate::stats::bootstrap::{Resampling, clustered_proportion};
+use crate::stats::bootstrap::{Resampling, grouped_proportion};
 use crate::stats::certificate::{
     Threshold, allowed_false_accepts, certify_threshold, needed_negatives,
 };
@@ -252,26 +252,19 @@ impl Certificate {
                 self.upper_bound = Some(clopper_pearson_upper(false_accepts, n, self.delta)?);
                 Ok(Some(threshold))
             }
-            Threshold::TooFewNegatives { .. } if hopeless(bad, candidates, self.alpha)? => {
-                let highest = candidates.iter().copied().max_by(compare).unwrap_or(LOWEST);
-                let tied = bad.iter().filter(|key| **key >= highest).count() as u64;
-                self.ties = Some(tied);
-                self.fail(
-                    format!(
-                        "{tied} of {units} tie at the highest key, more than may be accepted of any number: no number of labels helps, add judges with finer scores"
-                    ),
-                    None,
-                );
-                Ok(None)
-            }
             Threshold::TooFewNegatives { missing, .. } => {
-                self.fail(
-                    format!(
-                        "{units} {} too few for any threshold: collect {missing} more",
-                        if n == 1 { "is" } else { "are" }
-                    ),
-                    Some(missing),
-                );
+                self.ties = hopeless(bad, candidates, self.alpha)?;
+                if let Some(tied) = self.ties {
+                    let reason = format!(
+                        "{tied} of {units} tie at the highest key, more than may be accepted of any number: no number of labels helps, add judges with finer scores"
+                    );
+                    self.fail(reason, None);
+                } else {
+                    let are = if n == 1 { "is" } else { "are" };
+                    let reason =
+                        format!("{units} {are} too few for any threshold: collect {missing} more");
+                    self.fail(reason, Some(missing));
+                }
                 Ok(None)
             }
             Threshold::Ties { allowed, .. } if self.censored > allowed => {
@@ -447,31 +440,23 @@ fn rate(
         entry.0 += u64::from(accepted(case));
         entry.1 += 1;
     }
-    let clusters: Vec<(u64, u64)> = groups.into_values().collect();
-    let (k, n) = clusters.iter().fold((0, 0), |(k, n), own| (k + own.0, n + own.1));
-    if n == 0 {
-        return Measured::undefined(Reason::NoData);
-    }
-    if clusters.iter().all(|own| own.1 == 1) {
-        return clopper_pearson(k, n, options.level).into();
-    }
+    let groups: Vec<(u64, u64)> = groups.into_values().collect();
     let resampling =
         Resampling { resamples: options.resamples, seed: options.seed, level: options.level };
-    Measured(
-        clustered_proportion(&clusters, resampling)
-            .map(|estimate| Figure { n, ..Figure::from(estimate) }),
-    )
+    grouped_proportion(&groups, resampling).into()
 }
 
-/// Whether the share of bad cases that tie at the highest key is surely above `alpha`, so that
-/// more of them would change nothing: its lower bound at 95% is.
-fn hopeless(bad: &[Key], candidates: &[Key], alpha: f64) -> Defined<bool> {
-    let Some(highest) = candidates.iter().copied().max_by(compare) else { return Ok(false) };
+/// How many bad cases tie at the highest key, where their share is surely above `alpha` (its lower
+/// bound at 95% is), so that more of them would change nothing.
+fn hopeless(bad: &[Key], candidates: &[Key], alpha: f64) -> Defined<Option<u64>> {
+    let Some(highest) = candidates.iter().copied().max_by(compare) else { return Ok(None) };
     let tied = bad.iter().filter(|key| **key >= highest).count() as u64;
+    // One may be chance.
     if tied < 2 {
-        return Ok(false);
+        return Ok(None);
     }
-    Ok(clopper_pearson(tied, bad.len() as u64, 0.90)?.interval.lower > alpha)
+    let share = clopper_pearson(tied, bad.len() as u64, 0.90)?;
+    Ok((share.interval.lower > alpha).then_some(tied))
 }
 
 /// How many more bad cases would certify the highest key if the share tied there stays.

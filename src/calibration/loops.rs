@@ -15,10 +15,8 @@ use super::certificate::CertifyCase;
 use super::figure::{Figure, Measured};
 use super::labelled::LabelledCase;
 use super::panel::{Key, Missing};
-use crate::stats::bootstrap::{Resampling, clustered_proportion};
-use crate::stats::interval::clopper_pearson;
+use crate::stats::bootstrap::{Resampling, grouped_proportion};
 use crate::stats::looping::{Check, LoopEstimands, Replay, completion_is_absorbing};
-use crate::stats::{Defined, Estimate};
 
 /// Which loops a false accept is counted over.
 #[derive(
@@ -240,8 +238,8 @@ impl Loops {
             threshold: threshold.map(|own| own.0),
             estimands: None,
             by_generation: Vec::new(),
-            first_accepts: share(&[], resampling).into(),
-            late_accepts: share(&[], resampling).into(),
+            first_accepts: grouped_proportion(&[], resampling).into(),
+            late_accepts: grouped_proportion(&[], resampling).into(),
         };
         let Some((threshold, _)) = threshold else { return report };
         let checks: Vec<Vec<Check>> = used
@@ -267,7 +265,7 @@ impl Loops {
             let sum = |own: &Vec<Accepts>| {
                 own[range.clone()].iter().fold((0, 0), |(k, n), at| (k + at.bad, n + at.accepted))
             };
-            share(&counts.iter().map(sum).collect::<Vec<_>>(), resampling).into()
+            grouped_proportion(&counts.iter().map(sum).collect::<Vec<_>>(), resampling).into()
         };
         for at in 0..generations {
             let total = |what: fn(&Accepts) -> u64| counts.iter().map(|own| what(&own[at])).sum();
@@ -324,19 +322,10 @@ impl Accepts {
     }
 }
 
-/// A share of (how many, of how many), one entry for what belongs together.
-fn share(parts: &[(u64, u64)], resampling: Resampling) -> Defined<Estimate> {
-    if parts.iter().any(|(_, n)| *n > 1) {
-        return clustered_proportion(parts, resampling);
-    }
-    let (k, n) = parts.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
-    clopper_pearson(k, n, resampling.level)
-}
-
 fn estimands(groups: &[Vec<&[Check]>], resampling: Resampling) -> LoopEstimands {
     let replays: Vec<Replay> = groups.iter().map(|own| Replay::at(own, 1.0)).collect();
     let of = |counts: fn(&Replay) -> (u64, u64)| {
-        share(&replays.iter().map(counts).collect::<Vec<_>>(), resampling)
+        grouped_proportion(&replays.iter().map(counts).collect::<Vec<_>>(), resampling)
     };
     LoopEstimands {
         check_false_positive_rate: of(|r| (r.incomplete_checks_accepted, r.incomplete_checks)),

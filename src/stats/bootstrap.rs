@@ -312,6 +312,19 @@ pub fn clustered_proportion(clusters: &[(u64, u64)], resampling: Resampling) -> 
     }
 }
 
+/// A proportion of (successes, trials), one entry for what belongs together: by
+/// [`clustered_proportion`], or exact (Clopper and Pearson 1934) where nothing does.
+///
+/// # Errors
+/// `no_data`, `bad_counts`.
+pub fn grouped_proportion(groups: &[(u64, u64)], resampling: Resampling) -> Defined<Estimate> {
+    if groups.iter().any(|(_, n)| *n > 1) {
+        return clustered_proportion(groups, resampling);
+    }
+    let (k, n) = groups.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    clopper_pearson(k, n, resampling.level)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,9 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use super::Replayed;
 use super::figure::Metric;
 use crate::stats::bootstrap::{Resampling, clustered_proportion};
+use crate::stats::interval;
 
-/// The 97.5% quantile of the normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
+/// Nominal coverage of intervals.
+const LEVEL: f64 = 0.95;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -99,7 +100,7 @@ impl<'a> Over<'a> {
         let (part, whole) =
             counts.iter().fold((0, 0), |(part, whole), (k, n)| (part + k, whole + n));
         let mut metric = wilson(part as usize, whole as usize);
-        let resampling = Resampling { resamples: RESAMPLES, seed: 0, level: 0.95 };
+        let resampling = Resampling { resamples: RESAMPLES, seed: 0, level: LEVEL };
         if !self.alone
             && let Ok(clustered) = clustered_proportion(&counts, resampling)
         {
@@ -191,16 +192,13 @@ fn both(open: usize, read: impl Fn(Side) -> Metric) -> Metric {
 }
 
 fn wilson(part: usize, whole: usize) -> Metric {
-    if whole == 0 {
+    let Ok(share) = interval::wilson(part as u64, whole as u64, LEVEL) else {
         return Metric::NONE;
-    }
-    let (n, share) = (whole as f64, part as f64 / whole as f64);
-    let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    };
     Metric {
-        value: Some(share),
-        lower: Some((centre - half).max(0.0)),
-        upper: Some((centre + half).min(1.0)),
+        value: Some(share.point),
+        lower: Some(share.interval.lower),
+        upper: Some(share.interval.upper),
         n: whole,
         has_interval: true,
         ..Metric::NONE
@@ -266,7 +264,8 @@ fn bootstrap<T: Copy>(clusters: &[Vec<T>], statistic: impl Fn(&[T]) -> Option<f6
         let place = (share * (RESAMPLES - 1) as f64).round() as usize;
         found.get(place).copied().filter(|value| value.is_finite())
     };
-    let (lower, upper) = (end(0.025), end(0.975));
+    let tail = (1.0 - LEVEL) / 2.0;
+    let (lower, upper) = (end(tail), end(1.0 - tail));
     Metric { value: statistic(&all), lower, upper, n, has_interval: true, ..Metric::NONE }
 }
 
