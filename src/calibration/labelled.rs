@@ -130,13 +130,17 @@ impl Labels {
                     values.push(value);
                 }
             }
-            values.sort();
-            return Err(CalibrationError::PositiveMatchesNothing {
-                rule: positive.to_string(),
-                criterion,
-                more: values.len() > VALUES,
-                values: values.into_iter().take(VALUES).collect(),
-            });
+            // One value alone can be a set of bad cases by construction: then nothing says that
+            // the rule is a slip, and that all are bad is warned of.
+            if values.len() > 1 {
+                values.sort();
+                return Err(CalibrationError::PositiveMatchesNothing {
+                    rule: positive.to_string(),
+                    criterion,
+                    more: values.len() > VALUES,
+                    values: values.into_iter().take(VALUES).collect(),
+                });
+            }
         }
         gathered.sort();
         let target = match positive {
