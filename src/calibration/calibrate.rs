@@ -417,7 +417,7 @@ impl Work<'_> {
         }
         if (counts.cases as usize) < MINIMUM_LABELS {
             warnings.push(format!(
-                "{} labelled cases: under {MINIMUM_LABELS} only agreement is shown, and no map is fitted",
+                "{} labelled cases: under {MINIMUM_LABELS} no map is fitted, and only agreement is worth a look; the rest stands on too little",
                 counts.cases
             ));
         }

@@ -354,7 +354,7 @@ pub(super) async fn run(
         None => {
             let mut record = RunRecord {
                 number: 0,
-                id: free_id(&store)?,
+                id: new_id(),
                 created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
                 state: RunState::Running,
                 panel_name: panel.name.clone(),
@@ -625,21 +625,11 @@ fn lock(store: &Path, run: &RunRecord) -> anyhow::Result<File> {
     }
 }
 
-/// An id that sorts by time: `20260102-030405-1a2b`.
+/// An id that sorts by time: `20260102-030405-1a2b3c4d`. Many may begin in one second, in one store
+/// or none.
 pub(super) fn new_id() -> String {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    format!("{now}-{:04x}", rand::random::<u16>())
-}
-
-/// An id that no run of the store has: many may begin in one second.
-fn free_id(store: &Store) -> anyhow::Result<String> {
-    let runs = store.runs()?;
-    loop {
-        let id = new_id();
-        if runs.iter().all(|run| run.id != id) {
-            return Ok(id);
-        }
-    }
+    format!("{now}-{:08x}", rand::random::<u32>())
 }
 
 /// A ledger with a limit in US dollars.

@@ -191,7 +191,7 @@ fn three_labels_fit_nothing_and_say_so() {
     bench.write("labels.csv", "case,label\na,1\nb,0\nc,1\n");
     bench.write("judgements.csv", "case,judge,score\na,j,1\nb,j,0\nc,j,1\n");
     let ran = calibrate(&bench, &["--positive", "=1", "--json", "--no-split"]).exits(0);
-    assert!(ran.stderr.contains("only agreement is shown"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("only agreement is worth a look"), "{}", ran.stderr);
     let report = ran.json();
     assert_eq!(report["judges"][0]["map"]["kind"], "none");
     assert_eq!(report["judges"][0]["accuracy"], 1.0);

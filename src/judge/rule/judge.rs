@@ -16,7 +16,7 @@ use crate::text::SEGMENTATION;
 use crate::verdict::{CriterionScore, Fingerprint, Status, Verdict};
 
 /// Raised when any rule gives another score for the same options and case.
-const RULE_VERSION: u32 = 1;
+const RULE_VERSION: u32 = 2;
 
 /// Text beyond which a case is judged on a thread of its own: below it a rule takes less time
 /// than the hand-over, above it the runtime would stall.
