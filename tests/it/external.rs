@@ -354,8 +354,9 @@ async fn every_recorded_row_of_the_data_sets_comes_back() {
             .into_iter()
             .find(|path| path.exists())
             .unwrap();
-        let mut by_judge: BTreeMap<(String, String, String), Vec<(String, String, Status)>> =
-            BTreeMap::new();
+        // By judge, criterion and order: the case, what was written, what silence there means.
+        type Judged = (String, String, String);
+        let mut by_judge: BTreeMap<Judged, Vec<(String, String, Status)>> = BTreeMap::new();
         for row in rows(&path) {
             let order = row.get("order").cloned().unwrap_or_default();
             let key = (row["judge"].clone(), row["criterion"].clone(), order);
