@@ -25,7 +25,7 @@ pub(super) struct CacheArgs {
 }
 
 pub(super) fn run(args: &CacheArgs, global: &Global, printer: &Printer) -> anyhow::Result<Exit> {
-    let store = if args.clear {
+    let mut store = if args.clear {
         Store::open_for_writing(&global.store)?
     } else {
         Store::open(&global.store)?

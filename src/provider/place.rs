@@ -3,7 +3,7 @@
 //! A measurement holds a place from its start to its verdict, so a crash loses no more than the
 //! calls in flight. Where there are many, one exception keeps a fast server busy: while a
 //! reply that has come in is written to disk, the next measurement may begin. What is on its
-//! way to the disk is bounded too, at a quarter of the places.
+//! way to the disk is bounded too: as many as there are places.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +11,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Places from which on some are lent.
 const MANY: usize = 64;
-/// Replies on their way to the disk beside those in flight: one for so many places.
-const PLACES_PER_UNKEPT_REPLY: usize = 4;
 
 /// The places of a run. Cheap to clone; clones share them.
 #[derive(Clone, Debug)]
@@ -26,7 +24,7 @@ impl Places {
     #[must_use]
     pub fn new(count: usize) -> Self {
         let count = count.max(1);
-        let keeping = if count < MANY { 0 } else { count / PLACES_PER_UNKEPT_REPLY };
+        let keeping = if count < MANY { 0 } else { count };
         Self { asking: Arc::new(Semaphore::new(count)), keeping: Arc::new(Semaphore::new(keeping)) }
     }
 
@@ -100,10 +98,9 @@ mod tests {
         let places = Places::new(MANY);
         let held = all(&places, MANY);
         assert!(places.take().now_or_never().is_none(), "all are taken");
-        let quarter = MANY / PLACES_PER_UNKEPT_REPLY;
-        let keeping: Vec<_> = held[..quarter].iter().map(|own| own.lend().unwrap()).collect();
-        assert!(held[quarter].lend().is_none(), "so many are on their way to the disk");
-        let next = all(&places, quarter);
+        let keeping: Vec<_> = held.iter().map(|own| own.lend().unwrap()).collect();
+        let next = all(&places, MANY);
+        assert!(next[0].lend().is_none(), "as many as there are places are on their way to disk");
         assert!(held[0].is_lent() && held[0].regain().now_or_never().is_none(), "it is taken");
         drop(keeping);
         assert!(next[0].lend().is_some());

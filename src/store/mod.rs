@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use self::claims::Claims;
 pub use self::replies::Replies;
-use self::sqlite::Database;
+use self::sqlite::{Database, ReplyReader};
 pub use self::writer::Writer;
 use crate::case::Case;
 use crate::ruling::Ruling;
@@ -363,7 +363,7 @@ impl Store {
     /// When the file can't be opened for reading.
     pub fn replies(&self, writer: &Writer, scope: Option<&str>) -> Result<Replies, StoreError> {
         let claims = Claims::beside(&self.path);
-        Ok(Replies::new(Database::read(&self.path)?, writer.clone(), scope, claims))
+        Ok(Replies::new(ReplyReader::open(&self.path)?, writer.clone(), scope, claims))
     }
 
     /// Adds a run and gives its number.
@@ -522,7 +522,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store refuses.
-    pub fn delete_replies(&self, before: i64) -> Result<u64, StoreError> {
+    pub fn delete_replies(&mut self, before: i64) -> Result<u64, StoreError> {
         let deleted = self.database.delete_replies(before)?;
         // They are forgotten; a disk that is full, or a run that is going on, only keeps their
         // room from being given back.

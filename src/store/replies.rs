@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::future::BoxFuture;
 
 use super::claims::Claims;
-use super::sqlite::Database;
+use super::sqlite::ReplyReader;
 use super::writer::Writer;
 use crate::provider::{ChatReply, Claim, KeepError, ReplyKey, ReplyStore};
 
@@ -16,7 +16,7 @@ use crate::provider::{ChatReply, Claim, KeepError, ReplyKey, ReplyStore};
 #[derive(Debug)]
 pub struct Replies {
     /// Held for one point look-up at a time, never across an await.
-    database: Mutex<Database>,
+    reader: Mutex<ReplyReader>,
     writer: Writer,
     scope: Option<String>,
     claims: Claims,
@@ -24,13 +24,13 @@ pub struct Replies {
 
 impl Replies {
     pub(super) fn new(
-        database: Database,
+        reader: ReplyReader,
         writer: Writer,
         scope: Option<&str>,
         claims: Claims,
     ) -> Self {
         let scope = scope.map(str::to_owned);
-        Self { database: Mutex::new(database), writer, scope, claims }
+        Self { reader: Mutex::new(reader), writer, scope, claims }
     }
 
     /// A scope has keys of its own, so nothing recorded outside it is ever found.
@@ -60,8 +60,8 @@ impl ReplyStore for Replies {
             return Box::pin(std::future::ready(None));
         }
         let found = {
-            let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
-            database.reply(&key)
+            let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            reader.reply(&key)
         };
         // A reply that can't be read is asked for again; the new one replaces it.
         let reply = match found {

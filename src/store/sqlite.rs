@@ -4,6 +4,8 @@
 //! JSON beside the few columns that are searched or counted, so that other tools can open
 //! the file and queries stay simple.
 
+mod replies;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,11 +14,12 @@ use rusqlite::{
     TransactionBehavior, params,
 };
 
+pub(super) use self::replies::ReplyReader;
 use super::file::{self, APPLICATION_ID, Found};
 use super::{Decisions, RunRecord, RunState, StoreError};
 
 /// The version of the tables; a file with a newer one is refused.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 /// How long another program's lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,11 +67,6 @@ CREATE TABLE rulings (
     score REAL,
     body TEXT NOT NULL,
     PRIMARY KEY (run, position)
-);
-CREATE TABLE replies (
-    key BLOB PRIMARY KEY,
-    created INTEGER NOT NULL,
-    body TEXT NOT NULL
 );
 ";
 
@@ -158,6 +156,8 @@ struct Statements<'a> {
     verdict: CachedStatement<'a>,
     ruling: CachedStatement<'a>,
     reply: CachedStatement<'a>,
+    /// The number of the last reply, once it was asked for.
+    last_reply: Option<i64>,
 }
 
 /// Inserts a row that is new, as nearly all are, and replaces one that is there. To replace at
@@ -187,7 +187,8 @@ impl<'a> Statements<'a> {
             case: prepare("INSERT INTO cases VALUES (?, ?, ?, ?)")?,
             verdict: prepare("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)")?,
             ruling: prepare("INSERT INTO rulings VALUES (?, ?, ?, ?, ?)")?,
-            reply: prepare("INSERT INTO replies VALUES (?, ?, ?)")?,
+            reply: prepare("INSERT INTO replies VALUES (?, ?, ?, ?)")?,
+            last_reply: None,
         })
     }
 
@@ -210,7 +211,12 @@ impl<'a> Statements<'a> {
                 &[run, position, decision, score, body],
             ),
             Row::Reply { key, created, body } => {
-                put(connection, &mut self.reply, "replies", &[&key.as_slice(), created, body])
+                let last = match self.last_reply {
+                    Some(last) => last,
+                    None => replies::last_number(connection)?,
+                };
+                self.last_reply = Some(last + 1);
+                self.reply.execute(params![last + 1, key.as_slice(), created, body]).map(drop)
             }
             Row::RunState { run, state, summary } => connection
                 .prepare_cached(
@@ -332,10 +338,19 @@ impl Database {
             let version: i64 =
                 transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
             // Another process may have made them meanwhile.
-            if version == 0 {
-                transaction.execute_batch(SCHEMA)?;
-                transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+            match version {
+                0 => {
+                    transaction.execute_batch(SCHEMA)?;
+                    transaction.execute_batch(replies::SCHEMA)?;
+                }
+                1 => {
+                    transaction.execute_batch("ALTER TABLE replies RENAME TO replies_1")?;
+                    transaction.execute_batch(replies::SCHEMA)?;
+                    transaction.execute_batch(replies::FROM_VERSION_1)?;
+                }
+                _ => {}
             }
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             transaction.commit()
         });
@@ -462,16 +477,6 @@ impl Database {
         Ok(())
     }
 
-    /// The reply under a key.
-    pub(super) fn reply(&self, key: &[u8; 32]) -> Result<Option<String>, StoreError> {
-        self.on(|connection| {
-            connection
-                .prepare_cached("SELECT body FROM replies WHERE key = ?1")?
-                .query_row(params![key.as_slice()], |row| row.get(0))
-                .optional()
-        })
-    }
-
     /// US dollars of the verdicts of a run that were not answered from the store.
     pub(super) fn spent_usd(&self, run: i64) -> Result<f64, StoreError> {
         self.on(|connection| {
@@ -484,35 +489,9 @@ impl Database {
         })
     }
 
-    /// Whether any reply is kept.
-    pub(super) fn has_replies(&self) -> Result<bool, StoreError> {
-        self.on(|connection| {
-            connection.query_row("SELECT EXISTS (SELECT 1 FROM replies)", [], |row| row.get(0))
-        })
-    }
-
     /// A number that changes when another connection has written, and not when this one has.
     pub(super) fn data_version(&self) -> Result<i64, StoreError> {
         self.on(|connection| connection.pragma_query_value(None, "data_version", |row| row.get(0)))
-    }
-
-    /// How many replies are kept, and their bytes.
-    pub(super) fn reply_statistics(&self) -> Result<(u64, u64), StoreError> {
-        self.on(|connection| {
-            connection.query_row(
-                "SELECT COUNT(*), COALESCE(SUM(LENGTH(body)), 0) FROM replies",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-        })
-    }
-
-    /// Forgets replies kept before a time (seconds since 1970), and says how many.
-    pub(super) fn delete_replies(&self, before: i64) -> Result<u64, StoreError> {
-        let deleted = self.on(|connection| {
-            connection.execute("DELETE FROM replies WHERE created < ?1", params![before])
-        })?;
-        Ok(deleted as u64)
     }
 
     /// Forgets a run with its cases, verdicts and rulings.
@@ -525,7 +504,10 @@ impl Database {
 
     /// Writes what waits in the log into the file itself, so that the file alone is whole.
     /// Where readers are still at it, their end does it.
-    pub(super) fn fold(&self) {
+    pub(super) fn fold(&mut self) {
+        if let Err(error) = self.index_replies(true) {
+            tracing::debug!("the newest replies are not in the index yet: {error}");
+        }
         let folded = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) = folded {
             tracing::debug!("the store's log stays for now: {error}");

@@ -94,7 +94,7 @@ async fn runs_are_found_by_id_prefix_and_latest() {
 
 #[tokio::test]
 async fn a_reply_is_kept_and_found_and_a_scope_hides_it() {
-    let (_folder, store) = store();
+    let (_folder, mut store) = store();
     let writer = store.writer().unwrap();
     let replies = store.replies(&writer, None).unwrap();
     let key = ReplyKey([7; 32]);

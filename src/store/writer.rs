@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::sqlite::{Database, Row};
@@ -26,13 +27,18 @@ const GATHER: Duration = Duration::from_millis(2);
 const GATHER_BUSY: Duration = Duration::from_millis(8);
 /// Rows in the batch before that make a run busy.
 const BUSY: usize = 32;
-/// Rows in one transaction at most: bounds how long readers of other processes wait.
-const BATCH: usize = 1024;
+/// Rows that are a batch without waiting for more.
+const ENOUGH: usize = 1024;
+/// Rows in one transaction at most: bounds how long writers of other processes wait.
+const BATCH: usize = 4096;
+
+/// Tells who waits for a row whether it is on disk.
+type Done = oneshot::Sender<Result<(), StoreError>>;
 
 struct Request {
     row: Option<Row>,
     /// Told when the row is on disk.
-    done: Option<oneshot::Sender<Result<(), StoreError>>>,
+    done: Option<Done>,
 }
 
 /// A handle on the writer. Cheap to clone.
@@ -85,13 +91,16 @@ impl Writer {
         let failed = failure.clone();
         let ended = Arc::new(AtomicBool::new(false));
         let has_ended = ended.clone();
+        let runtime = Handle::try_current().ok();
         let run = move || {
             let mut rows = Vec::new();
             let mut waiting = Vec::new();
             let mut gather = GATHER;
             while let Some(first) = receiver.blocking_recv() {
                 // A commit costs far more than a row: what comes in the next moment shares it.
-                std::thread::sleep(gather);
+                if receiver.len() < ENOUGH {
+                    std::thread::sleep(gather);
+                }
                 let mut next = Some(first);
                 while let Some(request) = next {
                     rows.extend(request.row);
@@ -105,6 +114,12 @@ impl Writer {
                     None if rows.is_empty() => Ok(()),
                     None => database.write(&rows),
                 };
+                if outcome.is_ok()
+                    && let Err(error) = database.index_replies(false)
+                {
+                    // They are on disk all the same, and the next batch tries again.
+                    tracing::warn!("the newest replies are not in the index yet: {error}");
+                }
                 if !known.others.load(Ordering::Relaxed)
                     && database.data_version().ok() != Some(version)
                 {
@@ -115,9 +130,7 @@ impl Writer {
                 }
                 gather = if rows.len() < BUSY { GATHER } else { GATHER_BUSY };
                 rows.clear();
-                for done in waiting.drain(..) {
-                    let _ = done.send(outcome.clone());
-                }
+                tell(std::mem::take(&mut waiting), outcome, runtime.as_ref());
             }
             database.fold();
             drop(database);
@@ -260,6 +273,20 @@ impl Writer {
     fn has_ended(&self) -> StoreError {
         let message = self.failure().map_or_else(|| "it stopped".into(), ToString::to_string);
         StoreError::Ended { message }
+    }
+}
+
+/// Tells all who wait, from within the runtime where there is one: woken from outside, each of
+/// them would wake a thread of it.
+fn tell(waiting: Vec<Done>, outcome: Result<(), StoreError>, runtime: Option<&Handle>) {
+    let told = move || {
+        for done in waiting {
+            let _ = done.send(outcome.clone());
+        }
+    };
+    match runtime {
+        Some(runtime) => drop(runtime.spawn(async move { told() })),
+        None => told(),
     }
 }
 
