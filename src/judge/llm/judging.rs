@@ -296,7 +296,7 @@ impl Judging {
             let task = self.templates.render("task", self.values(case, &codes, swapped))?;
             Ok::<_, minijinja::Error>(Message {
                 role: Role::User,
-                content: format!("{task}\n\n{answer}"),
+                content: [&task, "\n\n", answer].concat(),
             })
         };
         let mut messages = vec![Message { role: Role::System, content: self.system.clone() }];

@@ -307,7 +307,9 @@ impl PromptValues {
     pub(super) fn new(case: &Case, codes: &Codes, order: Order, fixed: &Arc<Values>) -> Self {
         let wrapped = |label: &str, code: &str, text: &Option<String>| match text {
             Some(text) => {
-                Value::from(format!("<<<{label} {code}>>>\n{text}\n<<<END {label} {code}>>>"))
+                let pieces =
+                    ["<<<", label, " ", code, ">>>\n", text, "\n<<<END ", label, " ", code, ">>>"];
+                Value::from(pieces.concat())
             }
             None => Value::from(()),
         };

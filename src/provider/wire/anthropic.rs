@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::body::Body;
-use super::{DEFAULT_MAX_TOKENS, Decoded, Plan, Target, Undecodable, count, lenient, parse, word};
+use super::{DEFAULT_MAX_TOKENS, Decoded, Plan, Side, Target, Undecodable, count, leniently, word};
 use crate::provider::chat::{ChatRequest, FinishReason, Message, Role};
 use crate::verdict::Usage;
 
@@ -41,7 +41,7 @@ pub(super) fn encode(target: Target<'_>, request: &ChatRequest, plan: Plan) -> V
 }
 
 #[derive(Deserialize)]
-struct Reply {
+struct Reply<const LENIENT: bool> {
     #[serde(default, deserialize_with = "word")]
     id: Option<String>,
     #[serde(default, deserialize_with = "word")]
@@ -49,8 +49,8 @@ struct Reply {
     content: Option<Vec<Block>>,
     #[serde(default, deserialize_with = "word")]
     stop_reason: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Counts>,
+    #[serde(default)]
+    usage: Side<Counts, LENIENT>,
 }
 
 #[derive(Deserialize)]
@@ -97,8 +97,11 @@ impl Counts {
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
-    let reply: Reply = parse(body)?;
-    let usage = reply.usage.as_ref().and_then(Counts::usage);
+    leniently(body, read::<false>, read::<true>)
+}
+
+fn read<const LENIENT: bool>(reply: Reply<LENIENT>) -> Result<Decoded, Undecodable> {
+    let usage = reply.usage.0.as_ref().and_then(Counts::usage);
     let blocks = reply.content.ok_or_else(|| Undecodable::NotAReply {
         reason: "the reply has no `content`".to_owned(),
         usage,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::{Decoded, Form, Plan, Target, Undecodable, count, lenient, parse, word};
+use super::{Decoded, Form, Plan, Side, Target, Undecodable, count, leniently, word};
 use crate::provider::chat::{
     ChatRequest, FinishReason, Message, ResponseFormat, Role, TokenLogprobs,
 };
@@ -168,12 +168,12 @@ fn span(values: &[Value]) -> Option<(Value, Value)> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
-    candidates: Option<Vec<Candidate>>,
-    #[serde(default, deserialize_with = "lenient")]
-    prompt_feedback: Option<Feedback>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage_metadata: Option<Counts>,
+struct Reply<const LENIENT: bool> {
+    candidates: Option<Vec<Candidate<LENIENT>>>,
+    #[serde(default)]
+    prompt_feedback: Side<Feedback, LENIENT>,
+    #[serde(default)]
+    usage_metadata: Side<Counts, LENIENT>,
     #[serde(default, deserialize_with = "word")]
     model_version: Option<String>,
     #[serde(default, deserialize_with = "word")]
@@ -182,12 +182,12 @@ struct Reply {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
+struct Candidate<const LENIENT: bool> {
     content: Option<Content>,
     #[serde(default, deserialize_with = "word")]
     finish_reason: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    logprobs_result: Option<Logprobs>,
+    #[serde(default)]
+    logprobs_result: Side<Logprobs, LENIENT>,
 }
 
 #[derive(Deserialize)]
@@ -258,16 +258,19 @@ struct Token {
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
-    let reply: Reply = parse(body)?;
-    let usage = reply.usage_metadata.as_ref().and_then(Counts::usage);
-    let blocked = reply.prompt_feedback.and_then(|feedback| feedback.block_reason);
+    leniently(body, read::<false>, read::<true>)
+}
+
+fn read<const LENIENT: bool>(reply: Reply<LENIENT>) -> Result<Decoded, Undecodable> {
+    let usage = reply.usage_metadata.0.as_ref().and_then(Counts::usage);
+    let blocked = reply.prompt_feedback.0.and_then(|feedback| feedback.block_reason);
     let candidate = match reply.candidates.and_then(|all| all.into_iter().next()) {
         Some(candidate) => candidate,
         // A blocked prompt has no candidate: it is a refusal, not a broken reply.
         None if blocked.is_some() => Candidate {
             content: None,
             finish_reason: Some("SAFETY".to_owned()),
-            logprobs_result: None,
+            logprobs_result: Side(None),
         },
         None => {
             let reason = "the reply has no `candidates`".to_owned();
@@ -291,7 +294,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
         text,
         reasoning: (!reasoning.is_empty()).then_some(reasoning),
         finish,
-        logprobs: candidate.logprobs_result.and_then(logprobs),
+        logprobs: candidate.logprobs_result.0.and_then(logprobs),
         usage,
         model: reply.model_version,
         id: reply.response_id,

@@ -203,15 +203,44 @@ fn parse<'a, T: serde::Deserialize<'a>>(body: &'a [u8]) -> Result<T, Undecodable
     })
 }
 
-/// A field beside the answer: one of another shape is as good as none, since a good answer
-/// that was paid for must not be lost over it.
-fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+/// Reads a body as if all its fields were as they should be, as nearly all are; where they are
+/// not, with an eye closed to those beside the answer.
+fn leniently<'a, Strict, Lenient, T>(
+    body: &'a [u8],
+    strict: impl FnOnce(Strict) -> Result<T, Undecodable>,
+    lenient: impl FnOnce(Lenient) -> Result<T, Undecodable>,
+) -> Result<T, Undecodable>
 where
-    D: serde::Deserializer<'de>,
+    Strict: serde::Deserialize<'a>,
+    Lenient: serde::Deserialize<'a>,
+{
+    match serde_json::from_slice(body) {
+        Ok(reply) => strict(reply),
+        Err(_) => lenient(parse(body)?),
+    }
+}
+
+/// A field beside the answer. When `LENIENT`, one of another shape is as good as none, since a
+/// good answer that was paid for must not be lost over it.
+struct Side<T, const LENIENT: bool>(Option<T>);
+
+impl<T, const LENIENT: bool> Default for Side<T, LENIENT> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T, const LENIENT: bool> serde::Deserialize<'de> for Side<T, LENIENT>
+where
     T: serde::Deserialize<'de>,
 {
-    let text = <&RawValue as serde::Deserialize>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(text.get()).ok())
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !LENIENT {
+            return Option::deserialize(deserializer).map(Self);
+        }
+        let text = <&RawValue as serde::Deserialize>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(text.get()).ok()))
+    }
 }
 
 /// A count of tokens, however it is written: `100`, `100.0`, `"100"`. What is no count is none.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::{Decoded, Form, Plan, Target, Undecodable, count, lenient, parse, word};
+use super::{Decoded, Form, Plan, Side, Target, Undecodable, count, leniently, word};
 use crate::canonical::push_string;
 use crate::provider::chat::{ChatRequest, FinishReason, ResponseFormat, TokenLogprobs};
 use crate::verdict::Usage;
@@ -60,23 +60,23 @@ fn format(asked: &ResponseFormat, form: Form) -> Option<Map<String, Value>> {
 }
 
 #[derive(Deserialize)]
-struct Completion {
+struct Completion<const LENIENT: bool> {
     #[serde(default, deserialize_with = "word")]
     id: Option<String>,
     #[serde(default, deserialize_with = "word")]
     model: Option<String>,
-    choices: Option<Vec<Choice>>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Counts>,
+    choices: Option<Vec<Choice<LENIENT>>>,
+    #[serde(default)]
+    usage: Side<Counts<LENIENT>, LENIENT>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct Choice<const LENIENT: bool> {
     message: Option<Answer>,
     #[serde(default, deserialize_with = "word")]
     finish_reason: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    logprobs: Option<Logprobs>,
+    #[serde(default)]
+    logprobs: Side<Logprobs, LENIENT>,
 }
 
 #[derive(Deserialize)]
@@ -110,15 +110,15 @@ struct Alternative {
 }
 
 #[derive(Deserialize)]
-struct Counts {
+struct Counts<const LENIENT: bool> {
     #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient")]
-    prompt_tokens_details: Option<Details>,
-    #[serde(default, deserialize_with = "lenient")]
-    completion_tokens_details: Option<Details>,
+    #[serde(default)]
+    prompt_tokens_details: Side<Details, LENIENT>,
+    #[serde(default)]
+    completion_tokens_details: Side<Details, LENIENT>,
     #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
 }
@@ -131,11 +131,11 @@ struct Details {
     reasoning_tokens: Option<u64>,
 }
 
-impl Counts {
+impl<const LENIENT: bool> Counts<LENIENT> {
     /// The usage, if the server counted both sides.
     fn usage(&self) -> Option<Usage> {
-        let cached = self.prompt_tokens_details.as_ref().and_then(|d| d.cached_tokens);
-        let reasoning = self.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens);
+        let cached = self.prompt_tokens_details.0.as_ref().and_then(|d| d.cached_tokens);
+        let reasoning = self.completion_tokens_details.0.as_ref().and_then(|d| d.reasoning_tokens);
         Some(Usage {
             tokens_in: self.prompt_tokens?,
             tokens_out: self.completion_tokens?,
@@ -148,8 +148,11 @@ impl Counts {
 }
 
 pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
-    let completion: Completion = parse(body)?;
-    let usage = completion.usage.as_ref().and_then(Counts::usage);
+    leniently(body, read::<false>, read::<true>)
+}
+
+fn read<const LENIENT: bool>(completion: Completion<LENIENT>) -> Result<Decoded, Undecodable> {
+    let usage = completion.usage.0.as_ref().and_then(Counts::usage);
     let missing = |what: &str| Undecodable::NotAReply { reason: what.to_owned(), usage };
     let choice = completion
         .choices
@@ -180,7 +183,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Decoded, Undecodable> {
             text = refusal;
         }
     }
-    let logprobs = choice.logprobs.and_then(|logprobs| logprobs.content).and_then(read_logprobs);
+    let logprobs = choice.logprobs.0.and_then(|logprobs| logprobs.content).and_then(read_logprobs);
     Ok(Decoded {
         text,
         reasoning,
