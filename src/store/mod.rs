@@ -4,6 +4,7 @@
 //! can be done again without asking anyone. What is on disk survives the death of the
 //! process at any moment.
 
+mod checkpoint;
 mod claims;
 mod file;
 mod replies;

@@ -489,6 +489,11 @@ impl Database {
         })
     }
 
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A number that changes when another connection has written, and not when this one has.
     pub(super) fn data_version(&self) -> Result<i64, StoreError> {
         self.on(|connection| connection.pragma_query_value(None, "data_version", |row| row.get(0)))
@@ -500,6 +505,19 @@ impl Database {
             connection.execute("DELETE FROM runs WHERE number = ?1", params![number])
         })?;
         Ok(())
+    }
+
+    /// Leaves the log to [`Database::checkpoint`].
+    pub(super) fn keep_log(&self) -> Result<(), StoreError> {
+        self.on(|connection| connection.pragma_update(None, "wal_autocheckpoint", 0))
+    }
+
+    /// Copies what is in the log into the file, as far as readers allow.
+    pub(super) fn checkpoint(&self) {
+        let copied = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = copied {
+            tracing::debug!("the store's log is copied later: {error}");
+        }
     }
 
     /// Writes what waits in the log into the file itself, so that the file alone is whole.

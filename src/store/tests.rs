@@ -158,3 +158,29 @@ fn rusqlite_version(path: &Path, version: u32) {
     file.seek(SeekFrom::Start(60)).unwrap();
     file.write_all(&version.to_be_bytes()).unwrap();
 }
+
+#[tokio::test]
+async fn the_log_of_a_long_run_begins_anew_and_is_no_other_process_s_doing() {
+    let (_folder, mut store) = store();
+    let run = store.add_run(&record("r")).unwrap();
+    let writer = store.writer().unwrap();
+    let case = Case::new("in", "x".repeat(900));
+    let log = store.path().with_extension("db-wal");
+    let mut largest = 0;
+    for position in 0..60_000 {
+        writer.case(run, position, &case).await.unwrap();
+        if position % 500 == 0 {
+            writer.flush().await.unwrap();
+            largest = largest.max(std::fs::metadata(&log).unwrap().len());
+        }
+    }
+    writer.reply([1; 32], "{}".into()).await.unwrap();
+    assert!(largest < 40_000_000, "{largest} bytes of log for 60 MB");
+    assert!(writer.may_hold(&[1; 32]) && !writer.may_hold(&[2; 32]));
+    let path = store.path().to_owned();
+    drop(store);
+    writer.close().await;
+    assert!(!log.exists(), "the file alone is whole");
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.case(run, 59_999).unwrap().unwrap().output, case.output);
+}

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
+use super::checkpoint::Checkpoints;
 use super::sqlite::{Database, Row};
 use super::{RunState, StoreError};
 use crate::case::Case;
@@ -85,6 +86,8 @@ impl Writer {
         let replies = Arc::new(KnownReplies::default());
         let known = replies.clone();
         let version = database.data_version()?;
+        database.keep_log()?;
+        let mut checkpoints = Checkpoints::of(database.path());
         known.others.store(database.has_replies()?, Ordering::Release);
         let (sender, mut receiver) = mpsc::channel::<Request>(QUEUE);
         let failure = Arc::new(OnceLock::new());
@@ -128,10 +131,12 @@ impl Writer {
                 if let Err(error) = &outcome {
                     let _ = failed.set(error.clone());
                 }
-                gather = if rows.len() < BUSY { GATHER } else { GATHER_BUSY };
-                rows.clear();
+                let written = rows.drain(..).len();
+                gather = if written < BUSY { GATHER } else { GATHER_BUSY };
                 tell(std::mem::take(&mut waiting), outcome, runtime.as_ref());
+                checkpoints.written(written, &database);
             }
+            checkpoints.end();
             database.fold();
             drop(database);
             has_ended.store(true, Ordering::Release);
